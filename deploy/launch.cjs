@@ -34,7 +34,7 @@ async function main(args) {
     fail(`${ROOT} cannot be written, and all but \`npm start\` write there; copy it (cp -r) and work in the copy.`, 1)
   if (mode === 'start') return supervise([path.join(__dirname, 'gamenet.cjs'), 'start'].concat(rest))
   if (['test', 'campaign'].includes(mode))
-    return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
+    return run(process.execPath, [path.join(__dirname, 'test', 'run', 'test-run.mjs'), mode].concat(rest))
   if (['bench', 'simulate', 'torture'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'dist', 'proof', mode, 'main.js')].concat(rest))
   if (mode === 'check') return await check()
@@ -72,6 +72,7 @@ async function prepare() {
     }
     const isBuilt = fs.existsSync(path.join(__dirname, 'dist', 'src', 'main.js'))
     if (!isBuilt) say('Building the program: a minute or less; later starts take a few seconds.')
+    await step(process.execPath, [path.join(ROOT, 'sdk', 'make-answers.mjs')], 'writing the types of answers')
     const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
     await step(process.execPath, [tsc, '-b', '--checkers', CHECKERS], 'building')
   } finally {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { newestSamples, type Rollup, rollupsOf, type Sample, sharedClickHouse } from '@gamenet/engines/testing'
 import { generationName } from '@gamenet/schemas'
@@ -8,8 +8,7 @@ import { DAY_MS, HOUR_MS } from './plain-counts.js'
 
 /* The real engine with the real tables, filled by hand: rollups are computed plainly instead of by projections. */
 
-/** The tables of the migrations, as a test of the projector proves. */
-const SCHEMA = new URL('../../../projector/schema.sql', import.meta.url)
+const MIGRATIONS = new URL('../../../projector/migrations/', import.meta.url)
 
 export type StoredTables = {
   readonly clickhouse: ClickHouse
@@ -70,8 +69,9 @@ export async function openStoredTables(): Promise<StoredTables> {
 
 async function openSchema(): Promise<ClickHouse> {
   const clickhouse = await sharedClickHouse(tap)
-  for (const statement of (await readFile(SCHEMA, 'utf8')).split(/;$/m)) {
-    if (statement.trim() !== '') await clickhouse.loader.execute(statement)
+  for (const file of (await readdir(MIGRATIONS)).sort()) {
+    const text = (await readFile(new URL(file, MIGRATIONS), 'utf8')).replaceAll(/--.*$/gm, '').replaceAll('__*', '__0')
+    for (const statement of text.split(/;$/m)) if (statement.trim() !== '') await clickhouse.loader.execute(statement)
   }
   const tables = await clickhouse.control.rows(
     "SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'"

@@ -1,6 +1,7 @@
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClickHouseError, openPglite } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { test } from 'tap'
@@ -88,7 +89,7 @@ test('damaged engines are named with the way out, and the others are checked', a
     t.equal(unclean, 'killed')
     const background = async (name: string) => {
       const damageMet = new Set<string>()
-      const logChoice = { engine: 'lmdb', path: join(folder, name, 'log'), epoch: 1 } as const
+      const log = openEmbeddedLog({ path: join(folder, name, 'log') })
       let trusted = () => {}
       const isTrusted = new Promise<void>((resolve) => {
         trusted = resolve
@@ -96,9 +97,11 @@ test('damaged engines are named with the way out, and the others are checked', a
       const directory = { unclean: 'killed', trustLog: async () => trusted() } as never
       const said = new Promise<string>((resolve) => {
         const logger = { error: (_: unknown, sentence = '') => resolve(sentence), warn: () => undefined }
-        readUncleanLog({ engines: { directory, logChoice }, damageMet, logger })
+        readUncleanLog({ engines: { directory, log: { ...log, files: log } }, damageMet, logger })
       })
-      return { sentence: await Promise.race([said, isTrusted]), met: [...damageMet] }
+      const sentence = await Promise.race([said, isTrusted])
+      await log.close()
+      return { sentence, met: [...damageMet] }
     }
     t.same(await background('killed'), { sentence: undefined, met: [] })
     t.match(await background('keys'), {

@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
 import {
   encodeEvent,
   instantOf,
@@ -14,10 +12,6 @@ import { type Test, test } from 'tap'
 import { type LogChoice, type OpenLog, openLog } from '../src/stores/log.js'
 import { type Environment, gamenet, gamenetJson, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
 import { runOlderProgram } from './service/older-program.js'
-
-const missing = await kafkaBrokerMissing()
-if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
-if (missing !== undefined) console.error(`NOT TESTED: dead letters of a real Kafka; ${missing}.`)
 
 const T0 = Date.UTC(2025, 0, 1, 12)
 const QUIET: Environment = {
@@ -83,7 +77,7 @@ async function provesRetry(
   t: Test,
   own: Environment,
   expected: readonly unknown[],
-  afterwards: (reach: Environment) => Promise<void> = async () => {}
+  afterwards: (reach: Environment) => Promise<void>
 ): Promise<void> {
   const service = await openGamenet(t, own)
   const reach = { OPERATOR_URL: service.operatorUrl }
@@ -115,7 +109,6 @@ async function provesRetry(
   await service.stop()
 }
 
-let expected: readonly unknown[] = []
 test('an operator inspects dead letters of an older program, retries them, and drops the rest', async (t) => {
   const folder = t.testdir({ own: {}, plain: {} })
   const [own, plain] = [join(folder, 'own'), join(folder, 'plain')]
@@ -125,7 +118,7 @@ test('an operator inspects dead letters of an older program, retries them, and d
   await runOlderProgram(log, join(own, 'tables'))
   await log.close()
   await cp(join(own, 'log'), join(plain, 'log'), { recursive: true })
-  expected = await answersOfPlain(t, plain)
+  const expected = await answersOfPlain(t, plain)
   const environment = { ...QUIET, ...(await plainWrites(t)), DATA_DIR: own }
   await provesRetry(t, environment, expected, async (reach) => {
     const { stdout: list } = await gamenet(reach, ['dead-letters', 'list'])
@@ -158,25 +151,4 @@ test('an operator inspects dead letters of an older program, retries them, and d
   })
   const dropped = await gamenetJson(environment, ['dead-letters', 'list', '--dropped'])
   t.match(dropped, { total: 2 }, 'on a service that is stopped, too, and by the older name of the command')
-})
-
-test('the same on a real Kafka', missing === undefined ? {} : { skip: missing }, async (t) => {
-  const folder = t.testdir({})
-  const kafka = await sharedKafka(t)
-  const topicPrefix = `${randomUUID()}.`
-  const partitions = 2
-  const brokers = [kafka.address]
-  const choice: LogChoice = { engine: 'kafka', brokers, topicPrefix, partitions, replicationFactor: 1, epoch: 1 }
-  const log = await openLog(choice, 'test')
-  await appendAll(log)
-  await runOlderProgram(log, join(folder, 'tables'))
-  await log.close()
-  const environment = {
-    KAFKA_BROKERS: kafka.address,
-    KAFKA_TOPIC_PREFIX: topicPrefix,
-    KAFKA_PARTITIONS: String(partitions)
-  }
-  // The same except for the positions of changes: of two partitions, the board's key belongs to the second.
-  const there: unknown[] = JSON.parse(JSON.stringify(expected).replaceAll('"id":"1-0-', '"id":"1-1-'))
-  await provesRetry(t, { ...QUIET, ...environment, ...(await plainWrites(t)), DATA_DIR: folder }, there)
 })

@@ -104,7 +104,7 @@ test(
       stdout: /^Needs attention: loading is stalled[\s\S]*^Loading is stalled: \d+ events wait, and none was loaded/m
     })
     // Events that Kafka lost before they were loaded are reported, until an operator accepts the gap.
-    const other = await provesGap(t, { kafka, environment: real, role: 'projector', apiUrl: api.apiUrl })
+    const other = await provesGap(t, { kafka, environment: real, apiUrl: api.apiUrl })
     await provesReload(t, other)
     await provesSpool(t, { upstream, environment: second, apiUrl: api.apiUrl })
   }

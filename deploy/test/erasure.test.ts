@@ -1,8 +1,7 @@
 import { cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type ClickHouse, migratePostgres, openChdb, openPglite, openPostgres } from '@gamenet/engines'
-import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
+import { type ClickHouse, migratePostgres, openChdb, openPglite } from '@gamenet/engines'
 import { publish } from '@gamenet/ingest'
 import { migrate, storeOver } from '@gamenet/projector'
 import { presenceTopic } from '@gamenet/schemas'
@@ -389,17 +388,3 @@ function slowInsert(table: string) {
   })
   return { on, begun, release: () => release() }
 }
-
-const programs = postgresPrograms()
-const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
-const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
-test('the same on a PostgreSQL server, except for the files of the server itself', { skip }, async (t) => {
-  if (programs === undefined) throw new Error(missing)
-  const server = await sharedPostgres(t)
-  const world = await openWorld(t, async () => openPostgres({ url: server.url }))
-  await fill(world)
-  t.match(await eraseUser(needsOf(world), USER), { wasKnown: true, rowsOfWrites: 6 })
-  t.same(await tablesThatName(world.clickhouse), [])
-  t.same(await writesThatName(world.writes), [])
-  t.same(await filesThatName(world.folder), [])
-})

@@ -35,7 +35,7 @@ function fickleLog(t: Test, path: string) {
   }
 }
 
-function spooling(log: ReturnType<typeof fickleLog>['log'], spool: Spool): SpoolingLog {
+function spooling(log: Parameters<typeof spoolingLog>[0]['log'], spool: Spool): SpoolingLog {
   return spoolingLog({ log, spool, registry: new Registry(), logger: QUIET, retry: { firstMs: 1, maxMs: 2 } })
 }
 
@@ -83,6 +83,34 @@ test('messages that the log refuses wait on the disk and enter it in order, also
     }),
     { numRuns: 25 }
   )
+})
+
+test('a newer message enters the log behind those of the spool, also while the log takes them slowly', async (t) => {
+  const stored: string[] = []
+  const [first, second] = [message(0), message(1)]
+  let isAway = true
+  let take = (): void => undefined
+  const taking = new Promise<void>((resolve) => {
+    take = resolve
+  })
+  const log = {
+    extents: async () => [],
+    append: async (_topic: string, messages: readonly LogMessage[]) => {
+      if (isAway) {
+        isAway = false
+        throw new LogUnreachable('the brokers are away')
+      }
+      if (messages.some(({ value }) => value === first.value)) await taking
+      stored.push(...messages.map(({ value }) => value))
+    }
+  }
+  const through = spooling(log, openSpool({ path: join(t.testdir(), 'spool'), bytesMax: ROOM }))
+  await through.append(TOPIC, [first])
+  await through.append(TOPIC, [second])
+  take()
+  await drained(through)
+  t.same(stored, [first.value, second.value])
+  await through.close()
 })
 
 test('while messages wait, the ends of their topics are unknown, and messages that must not wait are refused', async (t) => {

@@ -3,98 +3,36 @@
  * memory.
  */
 
-export { POSITION_TYPES } from './events/event-table.js'
-export { eventTables } from './events/event-tables.js'
-export { foldInline } from './folding/folding.js'
-export { runFold } from './folding/run-fold.js'
-export { DamagedTables } from './generations/damaged-tables.js'
-export { Generations, ownerOf, ownersOf, statementsOf } from './generations/generations.js'
-export { LOCAL_PASS_LOCK } from './generations/pass-lock.js'
-export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
-export { projectorMetrics } from './load/projector-metrics.js'
-export { RowBuilder } from './load/row-builder.js'
-export { ProjectionRunner } from './project/run-projections.js'
-export { BOARD_KEY } from './projections/leaderboard-history.js'
-export { stepsEnded } from './projector.js'
-export type { RebuildStatus } from './rebuild/contract.js'
-export type { StepSizes } from './rebuild/fill.js'
-export { RebuildOperations } from './rebuild/rebuild-operations.js'
-export { readRows } from './rows/read-rows.js'
-export { type RowBlock, RowWriter } from './rows/row-writer.js'
-export {
-  type Checkpoint,
-  Checkpoints,
-  discardCheckpoints,
-  readCheckpoints,
-  readCheckpointsOf,
-  storeCheckpoints
-} from './store/checkpoint.js'
-export {
-  countDifferences,
-  countRows,
-  type LeftOut,
-  readDifferingRows,
-  readHashes,
-  readSamples,
-  readShape,
-  type Side
-} from './store/comparison.js'
-export { readChangesSince, readNewestBegin, readNewestVersion, storeChanges } from './store/data-change.js'
-export {
-  copyDeadLetters,
-  readDeadLettersAfter,
-  readMessages,
-  storeDeadLetters,
-  storeDecisions
-} from './store/dead-letter.js'
-export { copyEvents, deleteImports, storeEvents } from './store/event-table.js'
-export {
-  type FilledGeneration,
-  keepingPointers,
-  type Pointer,
-  Pointers,
-  readFilled,
-  readPointers,
-  storeFilled,
-  storePointers
-} from './store/generation.js'
-export { readImports, readRetractedImports, readRetractions } from './store/import.js'
-export {
-  AGAIN_SECONDS,
-  copyConsumed,
-  discardBatchConsumers,
-  readBatchConsumers,
-  readConsumed,
-  readKnownBatches,
-  readLatePositions,
-  readPending,
-  storeConsumed,
-  storeLateBatch
-} from './store/late-batch.js'
-export { nameIn, type Operation, type Store, type StoreView } from './store/operation.js'
-export type { FoldProjection, KeySlice, KeyValues, SqlProjection } from './store/projection.js'
-export type { Range } from './store/range.js'
-export { replaceReadViews } from './store/read-view.js'
-export { readRebuildOwner, readRebuildRecords, storeRebuildOwner, storeRebuildRecord } from './store/rebuild.js'
-export {
-  copyRows,
-  makeRows,
-  readBasis,
-  readForFold,
-  readKeys,
-  readParts,
-  readTouched,
-  readWeights,
-  storeRows,
-  type TouchedKey
-} from './store/step.js'
-export {
-  attachPartition,
-  createEventView,
-  createTable,
-  dropTable,
-  readDisks,
-  readPartitions,
-  readSizes,
-  readTablesOfRebuilds
-} from './store/table.js'
+export * from './events/event-table.js'
+export * from './events/event-tables.js'
+export * from './folding/folding.js'
+export * from './folding/run-fold.js'
+export * from './generations/damaged-tables.js'
+export * from './generations/generations.js'
+export * from './generations/pass-lock.js'
+export * from './load/loader.js'
+export * from './load/projector-metrics.js'
+export * from './load/row-builder.js'
+export * from './project/run-projections.js'
+export * from './projections/leaderboard-history.js'
+export * from './projector.js'
+export * from './rebuild/contract.js'
+export * from './rebuild/fill.js'
+export * from './rebuild/rebuild-operations.js'
+export * from './rows/read-rows.js'
+export * from './rows/row-writer.js'
+export * from './store/checkpoint.js'
+export * from './store/comparison.js'
+export * from './store/data-change.js'
+export * from './store/dead-letter.js'
+export * from './store/event-table.js'
+export * from './store/generation.js'
+export * from './store/import.js'
+export * from './store/late-batch.js'
+export * from './store/operation.js'
+export * from './store/projection.js'
+export * from './store/range.js'
+export * from './store/read-view.js'
+export * from './store/rebuild.js'
+export * from './store/step.js'
+export * from './store/table.js'

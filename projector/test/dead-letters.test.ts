@@ -15,6 +15,7 @@ import {
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
+import { LateBatches } from '../src/dead-letters/late-batches.js'
 import {
   deadLettersAt,
   dropAllDeadLetters,
@@ -31,7 +32,11 @@ import {
   storeOver,
   type Tables
 } from '../src/index.js'
+import { projections } from '../src/projections/projections.js'
+import { titleCount } from '../src/projections/title-count.js'
+import { titleCountHour } from '../src/projections/title-count-hour.js'
 import { storePointers } from '../src/store/generation.js'
+import { storeLateBatch } from '../src/store/late-batch.js'
 import {
   AnyBoardEvent,
   AnyEvent,
@@ -52,6 +57,7 @@ import { liveUntilDeath } from './mortal.js'
 import { sealKeys, sealOf } from './people.js'
 import {
   emptyTables,
+  firstStore,
   imported,
   message,
   newer,
@@ -149,6 +155,20 @@ test('dead letters that are retried', async (t) => {
       await fc.assert(property, { ...runs(numRuns), endOnFailure: true })
     }
     t.ok(deaths > 0, `${deaths} deaths`)
+  })
+
+  await t.test('reach a projection after the one whose table it reads', async (t) => {
+    await emptyTables(control)
+    const store = firstStore(control)
+    await store.do(storeLateBatch, 'late', 'title-count', [{ epoch: 0, partition: 0, offset: 1 }])
+    const late = new LateBatches()
+    await late.refresh(store, projections)
+    // Both are recent, so each process consumes them once, whatever others have done.
+    t.equal(late.next(titleCount, new Map()), 'late')
+    t.equal(late.next(titleCountHour, new Map()), undefined, 'its source has failed')
+    t.equal(late.next(titleCountHour, new Map([[titleCount.name, 'late']])), 'late', 'in the same turn')
+    await late.store(store, [{ projection: titleCount.name, id: 'late' }])
+    t.equal(late.next(titleCountHour, new Map()), 'late')
   })
 
   await t.test('are listed, shown, dropped for good and retried after all', async (t) => {

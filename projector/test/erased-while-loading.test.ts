@@ -1,6 +1,6 @@
 import { type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import type { PassLock, Tables } from '../src/index.js'
 import { createLoader } from '../src/load/loader.js'
 import { projectorMetrics } from '../src/load/projector-metrics.js'
@@ -44,7 +44,7 @@ test('a user who is erased while rows wait to be stored', async (t) => {
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 
-  await t.test('has no rows, however long they waited, and all other users have theirs', async (t) => {
+  const hasNoRows = async (t: Test, areKeysAway: boolean) => {
     const clock = { ms: 5 }
     const [asked, stored] = [latch(), latch()]
     let isAway = true
@@ -81,7 +81,7 @@ test('a user who is erased while rows wait to be stored', async (t) => {
     gone = sealOf('Gone').id
     clock.ms += SEAL_KEY_CACHE_MS + 1
     isAway = false
-    isKeyed = false
+    isKeyed = !areKeysAway
     await stored.opened
     await loader.stop()
     const rows = await control.rows('SELECT e.username AS username, e.offset AS offset FROM event_presence AS e')
@@ -92,7 +92,9 @@ test('a user who is erased while rows wait to be stored', async (t) => {
     t.match(await control.rows(`SELECT max(c.next) AS next FROM checkpoint AS c WHERE c.name = 'load:presence'`), [
       { next: '3' }
     ])
-  })
+  }
+  await t.test('has no rows, however long they waited, and all other users have theirs', (t) => hasNoRows(t, false))
+  await t.test('nor if the keys are unavailable meanwhile', (t) => hasNoRows(t, true))
 
   await t.test(
     'is not deleted from tables before a rebuild has stored the rows that it read from the log',

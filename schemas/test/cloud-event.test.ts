@@ -41,6 +41,7 @@ test('an event is decoded unchanged from the log, as text and as bytes', async (
 test('equal observations have one id, and observations of another instant another one', async (t) => {
   const event = { titleId: '4d530064', observedAt: '2026-03-14T20:00:00Z', online: 41 }
   const id = recordOf(event).headers.ce_id
+  t.equal(id, 'title-count/4d530064@2026-03-14T20:00:00Z')
   t.equal(recordOf({ ...event, online: 42 }).headers.ce_id, id)
   t.not(recordOf({ ...event, observedAt: '2026-03-14T20:01:00Z' }).headers.ce_id, id)
 })

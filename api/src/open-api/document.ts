@@ -1,3 +1,4 @@
+import { refusals } from '@gamenet/schemas'
 import { z } from 'zod'
 import { Components, type Json, jsonSchema, pascal } from '../answers/components.js'
 import { type Action, type Endpoint, pathParameters } from '../answers/endpoint.js'
@@ -219,7 +220,11 @@ const PROBLEM: Json = {
     title: { type: 'string', description: 'The code in words.' },
     status: { type: 'integer', description: 'The status of the answer.' },
     detail: { type: 'string', description: 'One sentence for people; do not parse it.' },
-    code: { type: 'string', description: 'The stable code, as in `X-Error-Code`. New ones may be added.' }
+    code: {
+      type: 'string',
+      description: 'The stable code, as in `X-Error-Code`. New ones may be added.',
+      examples: Object.keys(refusals)
+    }
   },
   required: ['type', 'title', 'status', 'detail', 'code'],
   example: {

@@ -269,6 +269,33 @@ void test('a file that lacks pages is refused before they are read, and the deat
   await t.rejects(readLogApart(path, 'keys', stop.signal), { name: 'AbortError' })
 })
 
+/*
+ * A process that opens the log resets the newest transaction in the lock file, so that the next commit of another one
+ * would overwrite newer pages.
+ */
+void test('a reading process leaves the lock file of an open log alone, and reads no page that is used again', async (t) => {
+  const path = t.testdir()
+  const now = { ms: 0 }
+  const log = openEmbeddedLog({ path, retentionMs: 1, now: () => now.ms })
+  await log.append('thing', messages(200))
+  let isReading = true
+  const appending = (async () => {
+    while (isReading) {
+      now.ms += 1
+      await log.append(`topic-${now.ms % 40}`, messages(1 + (now.ms % 60)))
+      await log.trim()
+    }
+  })()
+  for (let n = 0; n < 8; n += 1) await log.readApart(n % 2 === 0 ? 'keys' : 'values')
+  isReading = false
+  await appending
+  await log.close()
+  const lock = Buffer.alloc(8272, 'not a lock')
+  writeFileSync(join(path, 'lock.mdb'), lock)
+  await readLogApart(path, 'keys')
+  t.same(readFileSync(join(path, 'lock.mdb')), lock)
+})
+
 /** Returns all records of a topic. */
 async function readTopic(log: ReturnType<typeof openEmbeddedLog>, topic: string) {
   const next = (await log.extents(topic)).reduce((sum, extent) => sum + extent.next, 0)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import fastify from 'fastify'
 
 /*
- * Baseline for ready answers: a Fastify that sends bytes from memory, and 304 if `If-None-Match` has their ETag.
+ * Baseline for ready answers: a Fastify that sends bytes from memory.
  * `bare-server.js FILE…` serves the files at /0, /1, …; a file that ends in .gz with `Content-Encoding: gzip`.
  */
 
@@ -10,10 +10,7 @@ const app = fastify({ logger: false })
 for (const [i, file] of process.argv.slice(2).entries()) {
   const bytes = await readFile(file)
   const isGzip = file.endsWith('.gz')
-  const etag = `"${i}-${bytes.length}"`
-  app.get(`/${i}`, (request, reply) => {
-    reply.header('etag', etag)
-    if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  app.get(`/${i}`, (_request, reply) => {
     if (isGzip) reply.header('content-encoding', 'gzip')
     return reply.type('application/json; charset=utf-8').send(bytes)
   })

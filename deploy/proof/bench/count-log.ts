@@ -35,10 +35,7 @@ export async function fillWithCounts(choice: LogChoice, atLeast: number): Promis
   return events
 }
 
-/**
- * Returns rows a second from the first observed insert to the last. The seconds in which a Kafka consumer joins its group
- * do not count.
- */
+/** Returns rows a second from the first observed insert to the last. */
 export async function rateInto(tables: ClickHouse, table: string, events: number): Promise<number> {
   const begun = performance.now()
   let first: { at: number; rows: number } | undefined

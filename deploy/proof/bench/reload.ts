@@ -6,7 +6,7 @@ import { migrate, type Projector } from '@gamenet/projector'
 import { Registry } from 'prom-client'
 import type { LogChoice } from '../../src/stores/log.js'
 import { fillWithCounts, rateInto } from './count-log.js'
-import { type Conditions, figure, type Measurement, quantile, scaled } from './measurement.js'
+import { figure, type Measurement, quantile, scaled } from './measurement.js'
 import { projectorOn } from './projector-on.js'
 
 const EVENTS = 2_000_000
@@ -22,60 +22,46 @@ export const reload: Measurement = {
     const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(conditions.directory, 'log-')), epoch: 0 }
     const events = await fillWithCounts(choice, scaled(EVENTS, conditions.scale, 50_000))
     conditions.note(`${events} events are in the log`)
-    return await withReloads(conditions, choice, events, async ({ live, reloadedPerSecond }) => {
+    const tables = await openChdb({ path: await mkdtemp(join(conditions.directory, 'chdb-')) })
+    await migrate(tables.control)
+    const projector = projectorOn(tables, choice, new Registry())
+    try {
+      projector.start()
+      const live = await rateInto(tables, 'event_title_count__0', events)
+      // Checkpoints are written after rows, and a rebuild ends at them.
+      await projector.caughtUp()
+      conditions.note(`first load ${figure(live)}/s, every projection running`)
       const rates: number[] = []
       const costs: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
         const before = process.cpuUsage()
-        rates.push(await reloadedPerSecond())
+        rates.push(await reloadedPerSecond(tables, projector, events))
         const { user, system } = process.cpuUsage(before)
         costs.push((user + system) / events)
         conditions.note(`reloaded ${figure(rates.at(-1) ?? 0)}/s`)
       }
+      const cost = figure(quantile(costs, 0.5))
       return [
         {
           what: 'events a second, first insert to last',
           measured: quantile(rates, 0.5),
           unit: '/s',
           target: { bound: 'at least', value: EVENTS_A_SECOND, of: 'measured' },
-          detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, with its projections, ${figure(live)}/s; processor time ${figure(quantile(costs, 0.5))} µs per event`
+          detail:
+            `${figure(events)} counts, median of ${ROUNDS}; the first load, with its projections, ${figure(live)}/s; ` +
+            `processor time ${cost} µs per event`
         }
       ]
-    })
+    } finally {
+      await projector.stop()
+      await tables.close()
+    }
   }
 }
 
-type Reloads = {
-  readonly tables: ClickHouse
-  /** Events a second of the first load, with every projection running. */
-  readonly live: number
-  /** Reloads the event table, the first step of `gamenet rebuild start title-count --from-log`; returns events a second. */
-  reloadedPerSecond(): Promise<number>
-}
-
-/** Loads a log of counts into new tables, then runs `work` on them. */
-export async function withReloads<Result>(
-  { directory, note }: Conditions,
-  choice: LogChoice,
-  events: number,
-  work: (reloads: Reloads) => Promise<Result>
-): Promise<Result> {
-  const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')) })
-  await migrate(tables.control)
-  const projector = projectorOn(tables, choice, new Registry())
-  try {
-    projector.start()
-    const live = await rateInto(tables, 'event_title_count__0', events)
-    // Checkpoints are written after rows, and a rebuild ends at them.
-    await projector.caughtUp()
-    note(`first load ${figure(live)}/s, every projection running`)
-    return await work({ tables, live, reloadedPerSecond: () => reloadedPerSecond(tables, projector, events) })
-  } finally {
-    await projector.stop()
-    await tables.close()
-  }
-}
-
+/**
+ * Reloads the event table, the first step of `gamenet rebuild start title-count --from-log`; returns events a second.
+ */
 async function reloadedPerSecond(tables: ClickHouse, { rebuilds }: Projector, events: number): Promise<number> {
   await rebuilds.start('title-count', { isFromLog: true })
   const rate = await rateInto(tables, await freshTable(tables), events)

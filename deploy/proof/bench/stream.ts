@@ -4,18 +4,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '@gamenet/engines/testing'
 import { instantOf } from '@gamenet/schemas'
 import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { mainThreadMs, processorMs, residentBytes } from './process-figures.js'
-import {
-  importTitleCounts,
-  minuteNow,
-  type QuietService,
-  startQuietService,
-  startQuietServiceOn,
-  titleIds
-} from './quiet-service.js'
+import { minuteNow, type QuietService, startQuietService } from './quiet-service.js'
 import type { ListenReply, ListenRequest } from './stream-listeners.js'
 
 const LISTENERS = 10_000
@@ -23,65 +15,34 @@ const PROCESSES = 2
 /** The interval of signs of life. */
 const IDLE_MS = 40_000
 const EVENTS = 5
-const MINUTES_OF_COUNTS = 1000
 const PATH = '/api/stream?kinds=count'
 const LATENCIES = 40
-const BEHIND_MAX = 100
-const ANSWER_EVERY_MS = 20
-/** A new query: no two have the same window. */
-const answerPath = (n: number) =>
-  `/api/network-stats/online-24h?from=${instantOf(minuteNow() - 2 * 86_400_000 + n)}&to=${instantOf(minuteNow())}`
-const WATCHED = answerPath(0)
-const READS = 'gamenet_stream_reads_total'
+const WATCHED = `/api/network-stats/online-24h?from=${instantOf(minuteNow() - 2 * 86_400_000)}&to=${instantOf(minuteNow())}`
 const DELAY = 'nodejs_eventloop_lag_max_seconds'
 /** Period of the timer with which Node measures the delay. */
 const TIMER_MS = 10
 
 /** Idle listeners, the fan-out of an event, and the time until it is received. */
-export const stream = measurement('stream', 'an event reaches 10,000 listeners, of 20 KiB each, within 250 ms', [
-  idleAndFanOut,
-  latency
-])
-
-export const streamReconnect = measurement('stream-reconnect', '10,000 listeners are live within 15 s of a restart', [
-  reconnection
-])
-
-export const streamCatchUp = measurement('stream-catch-up', '100,000 events a second are read from history', [catchUp])
-
-function measurement(
-  name: string,
-  claim: string,
-  parts: readonly ((measured: Measured) => Promise<Result[]>)[]
-): Measurement {
-  return {
-    name,
-    claim,
-    async run(conditions) {
-      const clients = Array.from({ length: PROCESSES }, () =>
-        fork(fileURLToPath(new URL('./stream-listeners.js', import.meta.url)))
-      )
-      const measured: Measured = {
-        ...conditions,
-        clients,
-        listeners: scaled(LISTENERS, conditions.scale, 100),
-        service: await startQuietService(conditions.directory)
-      }
-      try {
-        const results: Result[] = []
-        for (const part of parts) results.push(...(await part(measured)))
-        return results
-      } finally {
-        for (const client of clients) client.kill('SIGKILL')
-        await measured.service.remove()
-      }
+export const stream: Measurement = {
+  name: 'stream',
+  claim: 'an event reaches 10,000 listeners, of 20 KiB each, within 250 ms',
+  async run(conditions) {
+    const clients = Array.from({ length: PROCESSES }, () =>
+      fork(fileURLToPath(new URL('./stream-listeners.js', import.meta.url)))
+    )
+    const service = await startQuietService(conditions.directory)
+    const measured = { ...conditions, clients, listeners: scaled(LISTENERS, conditions.scale, 100), service }
+    try {
+      return [...(await idleAndFanOut(measured)), ...(await latency(measured))]
+    } finally {
+      for (const client of clients) client.kill('SIGKILL')
+      await service.remove()
     }
   }
 }
 
 type Measured = Conditions & {
-  /** Replaced by a restart. */
-  service: QuietService
+  readonly service: QuietService
   readonly clients: readonly ChildProcess[]
   readonly listeners: number
 }
@@ -203,100 +164,6 @@ async function lastUnread(apiUrl: string, state: { readonly isImported: boolean 
   }
 }
 
-/** Kills the service; its listeners reconnect after the delay that they were sent, each 0 to 100 events behind, during other queries. */
-async function reconnection(measured: Measured): Promise<Result[]> {
-  const { listeners } = measured
-  const port = await freePort()
-  // The first answers of a process are slow with and without listeners.
-  await killAndStart(measured, port)
-  const alone = await answersDuring(measured.service.apiUrl, pause(5000))
-  await openListeners(measured, PATH, listeners)
-  const received = askAll(measured, { type: 'await', events: BEHIND_MAX })
-  await importCounts(measured, 200, BEHIND_MAX)
-  await received
-  const live = askAll(measured, { type: 'reconnect', port, path: PATH, behindMax: BEHIND_MAX })
-  const killed = performance.now()
-  await killAndStart(measured, port)
-  const begun = performance.now()
-  const { service } = measured
-  let ms = 0
-  let ended = begun
-  const cost = async (): Promise<void> => {
-    ms = await costOf(service, () => live)
-    ended = performance.now()
-  }
-  const busy = await answersDuring(service.apiUrl, cost())
-  const reads = await service.metric(READS)
-  return [
-    {
-      what: `${listeners} listeners reconnect after a kill, 0 to ${BEHIND_MAX} events behind`,
-      measured: (ended - begun) / 1000,
-      unit: 's',
-      target: { bound: 'at most', value: 15, of: 'measured' },
-      detail: `since the service listened; ${figure((ended - killed) / 1000)} s since the kill; ${figure((ms * 1000) / listeners)} µs each`
-    },
-    {
-      what: 'reads of the tables meanwhile',
-      measured: reads,
-      unit: 'reads',
-      target: { bound: 'at most', value: 50, of: 'measured' }
-    },
-    {
-      what: 'other answers meanwhile, p99',
-      measured: quantile(busy, 0.99),
-      unit: 'ms',
-      baseline: { what: 'after a start without listeners', measured: quantile(alone, 0.99) },
-      target: { bound: 'at most', value: 3, of: 'ratio' },
-      detail: `of ${busy.length} and ${alone.length}`
-    }
-  ]
-}
-
-async function killAndStart(measured: Measured, port: number): Promise<void> {
-  const { service } = measured
-  await service.kill()
-  measured.service = await startQuietServiceOn(service.dataDirectory, { PORT: `${port}` })
-}
-
-/** Sends new queries at an even pace during `work`; returns their times in milliseconds. */
-async function answersDuring(apiUrl: string, work: Promise<unknown>): Promise<number[]> {
-  let isOver = false
-  const over = work.finally(() => {
-    isOver = true
-  })
-  const answers: Promise<number>[] = []
-  while (!isOver) {
-    answers.push(timed(`${apiUrl}${answerPath(1 + answers.length)}`))
-    await pause(ANSWER_EVERY_MS)
-  }
-  await over
-  return await Promise.all(answers)
-}
-
-async function timed(url: string): Promise<number> {
-  const begun = performance.now()
-  await (await fetch(url)).arrayBuffer()
-  return performance.now() - begun
-}
-
-async function catchUp(measured: Measured): Promise<Result[]> {
-  const { service, directory, clients, scale } = measured
-  const minutes = scaled(MINUTES_OF_COUNTS, scale, 50)
-  await importTitleCounts(service, directory, minutes)
-  const events = minutes * titleIds.length
-  const begun = performance.now()
-  await openListeners(measured, '/api/stream?kinds=title-count&after=start', PROCESSES, events)
-  const seconds = (performance.now() - begun) / 1000
-  return [
-    {
-      what: `catch-up from the start, ${clients.length} listeners`,
-      measured: (events * clients.length) / seconds,
-      unit: 'events/s',
-      target: { bound: 'at least', value: 100_000, of: 'measured' }
-    }
-  ]
-}
-
 async function importCounts({ service, directory }: Measured, minute: number, rows: number): Promise<void> {
   const file = join(directory, `stream-${minute}.ndjson`)
   const lines = Array.from({ length: rows }, (_, n) =>
@@ -306,9 +173,9 @@ async function importCounts({ service, directory }: Measured, minute: number, ro
   await service.importFile('network-count', file)
 }
 
-function openListeners(measured: Measured, path: string, count: number, events = 0): Promise<ListenReply[]> {
+function openListeners(measured: Measured, path: string, count: number): Promise<ListenReply[]> {
   const port = Number(new URL(measured.service.apiUrl).port)
-  return askAll(measured, { type: 'open', port, path, count: Math.ceil(count / measured.clients.length), events })
+  return askAll(measured, { type: 'open', port, path, count: Math.ceil(count / measured.clients.length) })
 }
 
 async function askAll({ clients }: Measured, request: ListenRequest): Promise<ListenReply[]> {

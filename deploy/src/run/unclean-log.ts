@@ -1,4 +1,4 @@
-import { LogDamaged, readLogApart } from '@gamenet/engines/log'
+import { LogDamaged } from '@gamenet/engines/log'
 import type { Logger } from 'pino'
 import type { Engines } from '../stores/engines.js'
 import type { Dependencies } from './dependencies.js'
@@ -9,17 +9,17 @@ import type { Dependencies } from './dependencies.js'
  * @returns how to stop it
  */
 export function readUncleanLog({
-  engines: { directory, logChoice },
+  engines: { directory, log },
   damageMet,
   logger
 }: Pick<Dependencies, 'damageMet'> & {
-  readonly engines: Pick<Engines, 'directory' | 'logChoice'>
+  readonly engines: Pick<Engines, 'directory' | 'log'>
   readonly logger: Pick<Logger, 'error' | 'warn'>
 }): () => void {
   const stop = new AbortController()
   const read = async () => {
     if (directory === undefined || directory.unclean === undefined) return
-    if (logChoice.engine === 'lmdb') await readLogApart(logChoice.path, 'keys', stop.signal)
+    await log.files?.readApart('keys', stop.signal)
     await directory.trustLog()
   }
   read().catch((error: unknown) => {

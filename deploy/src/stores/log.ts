@@ -33,7 +33,7 @@ export type OpenLog = Log &
     readonly epochs: readonly number[]
     close(): Promise<void>
     /** Present for an embedded log. */
-    readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check'>
+    readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check' | 'readApart'>
   }
 
 /**

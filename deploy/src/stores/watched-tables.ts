@@ -22,18 +22,19 @@ export function watchedTables(clickhouse: ClickHouse): {
 } {
   const watch: DamageWatch = { onData: () => undefined, onBookkeeping: async () => undefined }
   const store = storeOver(clickhouse.rebuild)
+  // A part can be detached once; several statements may meet it.
   const mutex = new Mutex()
-  const isRepeated = async (error: ClickHouseError, tables: readonly string[]): Promise<boolean> => {
+  /** Returns false if a table with data is damaged; otherwise the statement can be repeated without damaged parts. */
+  const isRepaired = async (error: ClickHouseError, tables: readonly string[]): Promise<boolean> => {
     const named = tableOfDamage(error)
     const met = named === undefined ? tables : [named]
     const data = met.filter((table) => table.includes('__'))
     if (data.length > 0) watch.onData(data)
     if (named?.includes('__')) return false
-    return await mutex.run(async () => {
-      const isDetached = await detachDamagedBookkeeping(store)
-      if (isDetached) await watch.onBookkeeping()
-      return isDetached
+    await mutex.run(async () => {
+      if (await detachDamagedBookkeeping(store)) await watch.onBookkeeping()
     })
+    return true
   }
   const watching =
     <Input extends unknown[], Result>(run: (...input: Input) => Promise<Result>) =>
@@ -42,7 +43,7 @@ export function watchedTables(clickhouse: ClickHouse): {
         return await run(...input)
       } catch (error) {
         const [sql, parameters] = input as unknown as [string, unknown]
-        if (!isOfDamage(error) || !(await isRepeated(error, tablesOf(sql, parameters)))) throw error
+        if (!isOfDamage(error) || !(await isRepaired(error, tablesOf(sql, parameters)))) throw error
         return await run(...input)
       }
     }

@@ -15,7 +15,7 @@ import type { Role } from '../../src/run/service.js'
 /** The root of the project, relative to the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
 const GAMENET = fileURLToPath(new URL('deploy/gamenet.cjs', ROOT))
-/** When V8 optimizes a function; `deploy/test-run.mjs` sets it for tests. */
+/** When V8 optimizes a function; `deploy/test/run/test-run.mjs` sets it for tests. */
 const INHERITED = process.execArgv.filter((each) => each.startsWith('--interrupt-budget='))
 /** Far above the time of a start; reached only by a hang. */
 const START_TIMEOUT_MS = 600_000

@@ -2,7 +2,7 @@ import type { LeaderboardEntryChanged } from '@gamenet/schemas'
 import { test } from 'tap'
 import type { BoardLease, BoardLeases, EqualPage } from '../../src/boards/board-leases.js'
 import type { BoardState } from '../../src/boards/last-board.js'
-import { type VisitBatch, visitBoard } from '../../src/boards/visit-board.js'
+import { neededFor, type VisitBatch, visitBoard } from '../../src/boards/visit-board.js'
 import type { GamePage } from '../../src/pages/game-page.js'
 
 const BOARD = { titleId: '4d530064', leaderboardId: 7 }
@@ -80,4 +80,15 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
 test('an empty page is compared again after the first entry of its board, even if that is the first event of all', async (t) => {
   const changes = await visits([undefined, { version: '0', newestMs: 1 }])
   t.match(changes, [{ playerName: 'ann', changeType: 'removed' }])
+})
+
+test('a board is compared when the tables have what its last visit appended, or all of the log if it may have died', (t) => {
+  const headsWhenAcquired = [{ epoch: 2, partition: 0, next: 9 }]
+  const appended = [{ epoch: 2, partition: 0, next: 4 }]
+  const lease = { ...BOARD, holder: 'a', periodS: 60, failures: 0, wasUnclean: false, appended, equal: null }
+  const batch = { headsWhenAcquired, oldestEpoch: 2 }
+  t.same(neededFor(lease, batch), appended)
+  t.same(neededFor({ ...lease, wasUnclean: true }, batch), headsWhenAcquired, 'after a death')
+  t.same(neededFor(lease, { ...batch, oldestEpoch: 3 }), headsWhenAcquired, 'the log no longer has what it appended')
+  t.end()
 })

@@ -251,6 +251,22 @@ test('requests run one at a time', async (t) => {
   t.equal(server.atOnceMax(), 1)
 })
 
+test('requests begin no sooner one after the other than the rate permits', async (t) => {
+  const begun: number[] = []
+  const { fetcher } = await given(
+    t,
+    (_, response) => {
+      begun.push(performance.now())
+      sendHtml(response, PAGE)
+    },
+    { requestsPerSecond: 20 }
+  )
+  await Promise.all(Array.from({ length: 4 }, (_, at) => fetcher.fetch(`/${at}`)))
+  // A slow machine only lengthens it. The first request may arrive late, so it does not count.
+  const [, second = 0, , fourth = 0] = begun
+  t.ok(fourth - second > 80, `two gaps of 50 ms took ${fourth - second} ms`)
+})
+
 test('closing and aborting end the running request and the waiting ones', async (t) => {
   const { server, fetcher } = await given(t, () => {}, { attemptTimeoutMs: 60_000 })
   const abort = new AbortController()

@@ -21,12 +21,17 @@ export type DamagedTable = {
   readonly left: string | null
 }
 
-/** The damaged generations of an installation with one process. */
+/**
+ * The damaged generations of an installation with one process. They are in memory too: each request asks for them
+ * before it reads a table, and a disk on which nothing can be recorded is where damage is found.
+ */
 export class DamagedTables {
   readonly #store: Store
   readonly #projections: readonly Projection[]
   /** The reasons, by the engine's names of damaged tables. */
   readonly #reasons = new Map<string, string>()
+  /** Those whose record failed. */
+  readonly #unrecorded = new Set<string>()
   /** The same tables, and those that are computed from them. */
   readonly #tables = new Set<string>()
   readonly #gone = new Map<string, string>()
@@ -71,23 +76,27 @@ export class DamagedTables {
       })
   }
 
-  /** Marks tables, by the engine's names, as damaged; durably before it resolves. */
+  /**
+   * Marks tables, by the engine's names, as damaged; durably before it resolves. If it rejects, they are marked until
+   * this process ends, and recorded with the next mark.
+   */
   async mark(found: readonly (readonly [name: string, reason: string])[]): Promise<void> {
-    const fresh = found.filter(([name]) => !this.#reasons.has(name))
+    for (const [name, reason] of found) {
+      if (this.#reasons.has(name)) continue
+      this.#reasons.set(name, reason)
+      this.#unrecorded.add(name)
+    }
     // Before the record: no answer reads them from now on.
-    for (const [name, reason] of fresh) this.#reasons.set(name, reason)
     for (const name of this.#reasons.keys()) this.#tables.add(name)
-    const pointers = await this.#store.do(readPointers)
-    for (const name of computedFrom(this.#reasons, pointers, this.#projections)) this.#tables.add(name)
-    const records = fresh.map(([name, reason]) => ({ kind: 'damaged' as const, name, reason }))
-    if (records.length > 0)
-      await this.#store.do(storeDamage, records).catch((error: unknown) => {
-        // Found again, it is recorded then. No answer reads it meanwhile.
-        for (const { name } of records) this.#reasons.delete(name)
-        throw error
-      })
     this.#marks += 1
     for (const watch of [...this.#watchers]) watch()
+    const pointers = await this.#store.do(readPointers)
+    for (const name of computedFrom(this.#reasons, pointers, this.#projections)) this.#tables.add(name)
+    const names = [...this.#unrecorded]
+    if (names.length === 0) return
+    const records = names.map((name) => ({ kind: 'damaged' as const, name, reason: this.#reasons.get(name) ?? '' }))
+    await this.#store.do(storeDamage, records)
+    for (const name of names) this.#unrecorded.delete(name)
   }
 
   /** Marks the generations of tables that answers read, by the names of statements. */

@@ -91,21 +91,19 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
 
 const OLD_PARTS = new RegExp(`, (?:${OLD_PARTS_SETTINGS.join('|')}) = 1\\b`, 'g')
 
-/** Reads the definition of a table or view, in the form of `schema.sql`. */
-export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
-  const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
-  const statement = String(row?.statement)
-    .replace(/\b(CREATE TABLE|CREATE VIEW|FROM|JOIN) \w+\./g, '$1 ')
-    .replaceAll(OLD_PARTS, '')
-    .replace(/\nSETTINGS index_granularity = 8192$/, '')
-  return `${statement};\n`
+/**
+ * Reads the hashes of the definitions of tables and views, of all generations; without views for people, samples and
+ * copies, and without tables that are dropped meanwhile. Undefined: the engine cannot read the definition.
+ */
+export async function readDefinitions(tables: Pick<Tables, 'rows'>): Promise<ReadonlyMap<string, string | undefined>> {
+  const hashes = new Map<string, string | undefined>()
+  for (const name of await definedTables(tables))
+    hashes.set(name, await definitionOf(tables, name).catch(() => undefined))
+  const left = await definedTables(tables)
+  return new Map([...hashes].filter(([name]) => left.includes(name)))
 }
 
-/**
- * Reads the names of the tables and views that `schema.sql` defines, of all generations; without views for people,
- * samples and copies.
- */
-export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
+async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
      WHERE t.database = currentDatabase() AND NOT (t.engine = 'View' AND startsWith(t.as_select, 'SELECT *'))
@@ -114,23 +112,35 @@ export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<strin
   return rows.map(({ name }) => String(name))
 }
 
-/**
- * Returns the tables and views of an embedded engine whose definition differs from `schema.sql`; without those that are
- * dropped meanwhile.
- */
-export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<string[]> {
-  const schema = await readFile(new URL('../../../schema.sql', import.meta.url), 'utf8')
-  const changed: string[] = []
-  for (const name of await definedTables(tables)) {
-    const definition = await definitionOf(tables, name).catch((error: unknown) => (isTableDropped(error) ? '' : '-'))
-    // The schema has generation 0 of read tables; `dead_letter` has generations only in a rebuild from the log.
-    const known = ['__0', ''].map((suffix) => definition.replaceAll(GENERATION, `$1${suffix}`))
-    if (!known.some((each) => schema.includes(each))) changed.push(name)
-  }
-  return changed
+/** Returns the hash of a definition, which is the same for all generations. */
+async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
+  const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
+  const statement = String(row?.statement)
+    .replace(/^CREATE TABLE \w+\./, 'CREATE TABLE ')
+    .replaceAll(OLD_PARTS, '')
+    .replace(/\nSETTINGS index_granularity = 8192$/, '')
+    .replaceAll(GENERATION, '$1')
+  return hashOf(statement)
 }
 
 const GENERATION = /\b(\w+?)__\d+\b/g
+
+/**
+ * Returns the tables and views of an embedded engine whose definition differs from `definitions.json`, in which a test
+ * writes what the migrations make.
+ */
+export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<string[]> {
+  const known = JSON.parse(await readFile(new URL('../../../definitions.json', import.meta.url), 'utf8'))
+  const hashes = await readDefinitions(tables)
+  return [...hashes].filter(([name, hash]) => hash !== known[bareName(name)]).map(([name]) => name)
+}
+
+/** Returns the name of a table without its generation. */
+export const bareName = (name: string): string => name.replace(GENERATION, '$1')
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+}
 
 /** Reads this program's migrations, in order. */
 export async function readMigrations(directory: URL = MIGRATIONS): Promise<Migration[]> {
@@ -143,8 +153,7 @@ export async function readMigrations(directory: URL = MIGRATIONS): Promise<Migra
 /** Returns the migration with this name and text. */
 export function migrationOf(name: string, text: string): Migration {
   const statements = statementsOf(text)
-  const checksum = createHash('sha256').update(statements.join(';\n')).digest('hex').slice(0, 16)
-  return { name, statements, checksum }
+  return { name, statements, checksum: hashOf(statements.join(';\n')) }
 }
 
 /** Returns the statements of a file: without comments, split at semicolons outside quotes, with single spaces. */

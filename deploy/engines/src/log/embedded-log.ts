@@ -19,7 +19,7 @@ import { consume } from './embedded-reader.js'
 import { extentsOf, LogDamaged, newestEpoch, type Store } from './embedded-store.js'
 import { allocateLock } from './lmdb-lock.js'
 import { type MetaState, stateOfMeta } from './lmdb-meta.js'
-import { readLogApartNow } from './read-apart.js'
+import { type Reads, readLogApart, readLogApartNow } from './read-apart.js'
 import { openSignalChannel } from './signal-channel.js'
 
 /*
@@ -85,6 +85,11 @@ export type EmbeddedLog = {
     take: (events: CheckedEvents) => Promise<void>,
     reads: (batch: BatchExtent) => boolean
   ): Promise<readonly LogFault[]>
+  /**
+   * Reads all keys, or all batches, in a process of its own, which damaged pages may end. Rejects with
+   * {@link LogDamaged}. Appends go on; pages of deleted batches are not used again meanwhile.
+   */
+  readApart(reads: Reads, signal?: AbortSignal): Promise<void>
   /** Applies the retention now. Otherwise an append does so once a minute. */
   trim(): Promise<void>
   /** Waits for running appends, ends all `consume` calls, closes the file. Later calls reject. */
@@ -139,6 +144,12 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     async check(take, reads) {
       refuseWhenClosed()
       return await checkBatches(store.batches, take, reads)
+    },
+    async readApart(reads, signal) {
+      refuseWhenClosed()
+      // LMDB sees the transactions of its own lock file only: this one keeps the pages that the other process reads.
+      const reading = store.root.useReadTransaction()
+      await readLogApart(store.path, reads, signal).finally(() => reading.done())
     },
     async trim() {
       refuseWhenClosed()

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import { type Database, type Key, open } from 'lmdb'
+import { type Key, open } from 'lmdb'
 
 /*
  * Reads all keys of a log, with `values` also the batches, and prints the damage that it meets. LMDB trusts its pages:
@@ -13,16 +13,12 @@ setPriority(LOWEST_PRIORITY)
 try {
   const root = open({ path, noSubdir: false, maxDbs: 4, readOnly: true, encoding: 'binary' })
   const batches = root.openDB<Buffer, Key>({ name: 'batches', encoding: 'binary' })
-  const keys = () => batches.getKeys({ snapshot: false })
-  const entries = () => batches.getRange({ snapshot: false }).map(({ key }) => key)
-  // Retention keeps the newest batch of each partition.
   const [last] = [...batches.getKeys({ reverse: true, limit: 1 })]
   let hasLast = last === undefined
-  for (const key of reads === 'values' ? entries() : keys()) {
+  for (const key of reads === 'values' ? batches.getRange().map(({ key }) => key) : batches.getKeys()) {
     const isKey = Array.isArray(key) && key.length === 4 && typeof key[0] === 'string'
     if (!isKey) throw new Error('a key is damaged')
-    if (!batches.doesExist(key) && !isTrimmed(batches, key))
-      throw new Error(`a page that leads to ${key.join('/')} is damaged`)
+    if (!batches.doesExist(key)) throw new Error(`a page that leads to ${key.join('/')} is damaged`)
     hasLast ||= String(key) === String(last)
   }
   if (!hasLast) throw new Error('its keys end too early')
@@ -30,11 +26,4 @@ try {
 } catch (error) {
   process.stdout.write(error instanceof Error ? error.message : String(error))
   process.exitCode = 1
-}
-
-/** Whether retention has deleted a batch since its key was read: it deletes the oldest of a partition. */
-function isTrimmed(batches: Database<Buffer, Key>, key: readonly Key[]): boolean {
-  batches.resetReadTxn()
-  const [oldest] = [...batches.getKeys({ start: key.slice(0, 3) as Key, limit: 1 })]
-  return Array.isArray(oldest) && Number(oldest[3]) > Number(key[3])
 }

@@ -68,7 +68,7 @@ const given = process.env.CLICKHOUSE_TEST_URL
  * Returns the address of an engine of the test run, which starts at the first request; undefined outside such a run.
  */
 async function place<Place>(engine: SharedEngine): Promise<Place | undefined> {
-  // biome-ignore lint/style/noProcessEnv: deploy/test-run.mjs tells it to the processes of its test files.
+  // biome-ignore lint/style/noProcessEnv: deploy/test/run/test-run.mjs tells it to the processes of its test files.
   const url = process.env.GAMENET_TEST_ENGINES
   if (url === undefined) return undefined
   const answer = await fetch(`${url}/${engine}`)

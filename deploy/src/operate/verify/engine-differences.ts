@@ -86,7 +86,7 @@ export async function damageOfCheckpoints(
     )
       continue
     const what = `it lacks events of ${topic} ${epoch}/${partition} that the log has`
-    await marking?.markServing([[table, what]])
+    await marking?.markServing([[table, what]]).catch(undefinedIfDamaged)
     damages.push({
       part: 'checkpoints',
       what:

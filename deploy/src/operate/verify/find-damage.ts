@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { revisionFiles, type UnreadableDescription } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
-import { readLogApart } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
 import { projections, storeAt, storeOver } from '@gamenet/projector'
 import { abortable, Refusal } from '@gamenet/schemas'
@@ -89,11 +88,10 @@ export async function findDamage(
     }
     if (datasetsDirectory !== undefined) damages.push(...(await checkDatasets(call, datasetsDirectory)))
     if (log === undefined) return undefined
-    const { logChoice } = engines
     const read = async () => {
       // Damage that ends a process ends that one.
-      if (logChoice.engine === 'lmdb') await readLogApart(logChoice.path, 'values', signal)
-      return await abortable(signal, call('log', logChoice, loaded))
+      await log.files?.readApart('values', signal)
+      return await abortable(signal, call('log', engines.logChoice, loaded))
     }
     return await read().catch((error: unknown) => {
       signal.throwIfAborted()

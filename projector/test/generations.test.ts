@@ -324,7 +324,9 @@ test('the start of another process does not undo a concurrent swap or rollback',
     await point(7, 1)
     await store.do(replaceReadViews, { all: false })
   })
-  const [view] = await control.rows("SELECT t.as_select AS shown FROM system.tables AS t WHERE t.database = currentDatabase() AND t.name = 'title_count'")
+  const [view] = await control.rows(
+    "SELECT t.as_select AS shown FROM system.tables AS t WHERE t.database = currentDatabase() AND t.name = 'title_count'"
+  )
   t.match(view?.shown, /title_count__7 FINAL$/, 'the view follows the pointer')
 
   const record = await storeRebuild(store, { ...swapping(7), state: 'swapped' }, {})

@@ -136,7 +136,12 @@ test('all generations of a dropped table are dropped', async (t) => {
     migrationOf('9999-without', 'DROP TABLE IF EXISTS title_count__* SYNC')
   ]
   t.same(await migrateSchema(tables, [...migrations, ...drop]), ['9999-view', '9999-without'])
-  t.same(await tables.rows("SELECT t.name FROM system.tables AS t WHERE t.database = currentDatabase() AND match(t.name, '^title_count(__.*)?$')"), [])
+  t.same(
+    await tables.rows(
+      "SELECT t.name FROM system.tables AS t WHERE t.database = currentDatabase() AND match(t.name, '^title_count(__.*)?$')"
+    ),
+    []
+  )
 })
 
 test('a change of a table is a change of each of its generations', async (t) => {

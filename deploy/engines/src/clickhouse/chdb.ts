@@ -62,8 +62,9 @@ export type EmbeddedClickHouse = ClickHouse & {
 }
 
 /**
- * Starts ClickHouse as a child of this process, and again when it ends. Rejects with one sentence if the directory is not
- * writable, in use by another process, or cannot be opened. Call it on the main thread: the child ends with its thread.
+ * Starts ClickHouse as a child of this process, and again when it ends. Rejects with one sentence if the directory is
+ * not writable, in use by another process, or cannot be opened. Call it on the main thread: the child ends with its
+ * thread.
  */
 export const openChdb = async (options: ChdbOptions): Promise<EmbeddedClickHouse> => {
   checkDirectory(options.path)
@@ -201,7 +202,8 @@ const checkDirectory = (path: string): void => {
     accessSync(path, constants.W_OK)
   } catch (cause) {
     throw new ClickHouseError(
-      `The ClickHouse directory ${path} cannot be written (${errorCode(cause)}); give a directory that this user may write.`,
+      `The ClickHouse directory ${path} cannot be written (${errorCode(cause)}); ` +
+        'give a directory that this user may write.',
       { cause }
     )
   }

@@ -3,8 +3,8 @@
  * `SYSTEM START LISTEN`. CommonJS, because Node loads it without its thread pool: the threads that the library uses
  * begin after the confinement and inherit it.
  *
- * Its first line of standard input is a `ChildStart`; it prints one line, a `ChildReady`. It ends with its parent: at the
- * end of standard input, and on Linux also by a signal of the kernel.
+ * Its first line of standard input is a `ChildStart`; it prints one line, a `ChildReady`. It ends with its parent: at
+ * the end of standard input, and on Linux also by a signal of the kernel.
  */
 import fs = require('node:fs')
 import os = require('node:os')

@@ -84,8 +84,8 @@ export const startChild = async (options: ChildOptions): Promise<EngineChild> =>
     abiMax,
     isBackground
   }
-  // An empty environment: the service's contains its secrets. A group of its own: Ctrl-C goes to the whole group, and the
-  // service still needs its engine when it stops.
+  // An empty environment: the service's contains its secrets. A group of its own: Ctrl-C goes to the whole group, and
+  // the service still needs its engine when it stops.
   const child = spawn(process.execPath, [...NODE_OPTIONS, MAIN], { env: {}, stdio: 'pipe', detached: true })
   let said = ''
   let lines = 0

@@ -29,11 +29,14 @@ export type Lane = {
    * Destroying the stream kills the statement. The stream holds its connection until its end: see `readers`.
    */
   stream(sql: string, parameters: Parameters, options: StreamOptions): Promise<Readable>
-  /** Returns the lines of `EXPLAIN AST` of a SELECT. As a subquery of another query, the statement would be simplified first. */
+  /**
+   * Returns the lines of `EXPLAIN AST` of a SELECT. As a subquery of another query, the statement would be simplified
+   * first.
+   */
   explain(sql: string, parameters: Parameters): Promise<readonly string[]>
   /**
-   * Inserts lines of JSONCompactEachRow, or a block of columns; resolves when they are stored. A body with an invalid row
-   * is refused as a whole. The bytes must not change until the promise settles.
+   * Inserts lines of JSONCompactEachRow, or a block of columns; resolves when they are stored. A body with an invalid
+   * row is refused as a whole. The bytes must not change until the promise settles.
    */
   insert(table: string, columns: readonly string[], body: Uint8Array | ColumnBlock): Promise<void>
 }
@@ -71,8 +74,8 @@ export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'expor
 export type LaneName = (typeof LANE_NAMES)[number]
 
 /**
- * ClickHouse, a server or a child of this process. The streams of `readers` run on the few connections of `exports`, so that slow
- * clients delay no answer; further streams are refused with `engine_busy`.
+ * ClickHouse, a server or a child of this process. The streams of `readers` run on the few connections of `exports`,
+ * so that slow clients delay no answer; further streams are refused with `engine_busy`.
  */
 export type ClickHouse = { readonly [name in LaneName]: Lane } & {
   /** Returns the engine's version from `SELECT version()`. */

@@ -18,7 +18,8 @@ const composed = (name: string, value: unknown): string => {
   if (typeof value === 'number') return numberText(name, value)
   if (Array.isArray(value)) return `[${value.map((element) => composed(name, element)).join(',')}]`
   throw new ClickHouseError(
-    `Parameter ${name} is ${describe(value)}; it must be null, a boolean, a number, a bigint, a string or an array of these.`
+    `Parameter ${name} is ${describe(value)}; ` +
+      'it must be null, a boolean, a number, a bigint, a string or an array of these.'
   )
 }
 

@@ -220,8 +220,8 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal, h
 /** Long parameters are a part of their statement. */
 const QUERY_BYTES_MAX = String(64 * 1024 * 1024)
 /**
- * An answer begins when its statement has ended, so that a statement that fails has its own error. The server keeps this
- * many bytes of it in memory, and the rest in a file.
+ * An answer begins when its statement has ended, so that a statement that fails has its own error. The server keeps
+ * this many bytes of it in memory, and the rest in a file.
  */
 const WHOLE_ANSWER = {
   wait_end_of_query: 1,
@@ -229,7 +229,9 @@ const WHOLE_ANSWER = {
   max_query_size: QUERY_BYTES_MAX
 } as const
 
-/** Longer parameters do not fit into a URL, so they become literals of the statement, which is the body of the request. */
+/**
+ * Longer parameters do not fit into a URL, so they become literals of the statement, which is the body of the request.
+ */
 const URL_PARAMETER_LENGTH_MAX = 4096
 
 const withLiterals = (statement: string, parameters: Parameters): { query: string; query_params: Parameters } => {
@@ -238,7 +240,8 @@ const withLiterals = (statement: string, parameters: Parameters): { query: strin
   const query = statement.replace(/\{\s*(\w+)\s*:([^}]*)\}/g, (placeholder, name: string, type: string) => {
     if (!isLong(name)) return placeholder
     const value = parameters[name]
-    return `CAST(${stringLiteral(typeof value === 'string' ? value : (texts.get(name) ?? ''))}, ${stringLiteral(type.trim())})`
+    const text = typeof value === 'string' ? value : (texts.get(name) ?? '')
+    return `CAST(${stringLiteral(text)}, ${stringLiteral(type.trim())})`
   })
   return { query, query_params: Object.fromEntries(Object.entries(parameters).filter(([name]) => !isLong(name))) }
 }

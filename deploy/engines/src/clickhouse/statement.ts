@@ -75,8 +75,8 @@ export const bodyLimits = (limits: LaneLimits): LaneLimits => ({
 export type Settings = Readonly<Record<string, string | number>>
 
 /**
- * An expression is compiled at its thousandth use, by default at its third. Compiling takes 20 ms of processor time, as much as ten
- * statements of the projector: a service that only starts compiled 24, and ran one of them.
+ * An expression is compiled at its thousandth use, by default at its third. Compiling takes 20 ms of processor time,
+ * as much as ten statements of the projector: a service that only starts compiled 24, and ran one of them.
  */
 const COMPILE_SETTINGS: Settings = {
   min_count_to_compile_expression: 1000,
@@ -126,7 +126,8 @@ export const WRITE_SETTINGS: Settings = {
 
 /**
  * Settings of streams: instants in ISO form, missing values of CSV as empty cells, integers of NDJSON as numbers, and
- * blocks and row groups that keep the memory of a stream below 64 MiB: 262,144 rows, and blocks that are read ahead, took 145 MiB.
+ * blocks and row groups that keep the memory of a stream below 64 MiB: 262,144 rows, and blocks that are read ahead,
+ * took 145 MiB.
  */
 export const STREAM_SETTINGS: Settings = {
   date_time_output_format: 'iso',
@@ -145,7 +146,10 @@ export const STREAM_SETTINGS: Settings = {
   engine_file_truncate_on_insert: 1
 }
 
-/** Settings of bodies: a row that does not fit its columns is an error of the whole body; a column of another type is, too. */
+/**
+ * Settings of bodies: a row that does not fit its columns is an error of the whole body; a column of another type is,
+ * too.
+ */
 export const BODY_SETTINGS: Settings = {
   input_format_null_as_default: 0,
   input_format_native_allow_types_conversion: 0,

@@ -80,17 +80,12 @@ function addFilling(parent: Command, terminal: Terminal): void {
         })
       )
     )
-  onProjection(parent, 'pause', 'pause a rebuild').action((projection: string, options: Options) =>
-    changeState(terminal, options, (operations) => operations.run(rebuild.pause, { projection }))
-  )
+  changing(parent, terminal, 'pause', 'pause a rebuild')
   following(onProjection(parent, 'resume', 'resume a rebuild that is paused or has failed')).action(
     (projection: string, options: Options) =>
       fill(terminal, projection, options, (operations) => operations.run(rebuild.resume, { projection }))
   )
-  onProjection(parent, 'cancel', 'cancel a rebuild that is not swapped in, and drop its tables').action(
-    (projection: string, options: Options) =>
-      changeState(terminal, options, (operations) => operations.run(rebuild.cancel, { projection }))
-  )
+  changing(parent, terminal, 'cancel', 'cancel a rebuild that is not swapped in, and drop its tables')
 }
 
 function addSwapping(parent: Command, terminal: Terminal): void {
@@ -110,10 +105,7 @@ function addSwapping(parent: Command, terminal: Terminal): void {
       print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
     }
   )
-  onProjection(parent, 'drop', 'drop the old tables of a swap, which then cannot be undone').action(
-    (projection: string, options: Options) =>
-      changeState(terminal, options, (operations) => operations.run(rebuild.drop, { projection }))
-  )
+  changing(parent, terminal, 'drop', 'drop the old tables of a swap, which then cannot be undone')
 }
 
 function onProjection(parent: Command, name: string, description: string): Command {
@@ -130,13 +122,11 @@ function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {
   return `${what}; ${caughtUp} events were loaded first; new data was delayed by ${Math.ceil(lateMs)} ms.`
 }
 
-async function changeState(
-  terminal: Terminal,
-  options: Options,
-  run: (operations: Operations) => Promise<RebuildStatus>
-): Promise<void> {
-  const status = await waitFor(terminal, run)
-  print(terminal, options.json, status, linesOfStatus(status))
+function changing(parent: Command, terminal: Terminal, verb: 'pause' | 'cancel' | 'drop', description: string): void {
+  onProjection(parent, verb, description).action(async (projection: string, { json }: Options) => {
+    const status = await waitFor(terminal, (operations) => operations.run(rebuild[verb], { projection }))
+    print(terminal, json, status, linesOfStatus(status))
+  })
 }
 
 /** Runs a possibly slow operation without progress. */

@@ -34,22 +34,14 @@ export const rebuild = {
     isFilling: true,
     run: (rebuilds, { projection, ...options }) => rebuilds.start(projection, options)
   }),
-  pause: action('pause', {
-    input: Target,
-    result: RebuildStatus,
-    run: (rebuilds, { projection }) => rebuilds.pause(projection)
-  }),
+  pause: changed('pause'),
   resume: action('resume', {
     input: Target,
     result: RebuildStatus,
     isFilling: true,
     run: (rebuilds, { projection }) => rebuilds.resume(projection)
   }),
-  cancel: action('cancel', {
-    input: Target,
-    result: RebuildStatus,
-    run: (rebuilds, { projection }) => rebuilds.cancel(projection)
-  }),
+  cancel: changed('cancel'),
   verify: action('verify', {
     input: Target,
     result: VerifyReport,
@@ -65,10 +57,15 @@ export const rebuild = {
     result: SwapReport,
     run: (rebuilds, { projection }) => rebuilds.rollback(projection)
   }),
-  drop: action('drop', {
+  drop: changed('drop')
+}
+
+/** An action without options that changes the state of a rebuild. */
+function changed(verb: 'pause' | 'cancel' | 'drop') {
+  return action(verb, {
     input: Target,
     result: RebuildStatus,
-    run: (rebuilds, { projection }) => rebuilds.drop(projection)
+    run: (rebuilds, { projection }) => rebuilds[verb](projection)
   })
 }
 

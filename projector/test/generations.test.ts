@@ -30,6 +30,7 @@ function swapping(id: number, { owner, tables } = ownerOf(counts)): RebuildRecor
     reason: null,
     until: null,
     isFromLog: false,
+    rate: null,
     retracts: null,
     isAutomatic: false,
     ...times,

@@ -11,6 +11,8 @@ import { FailureError, UsageError } from '../../config.js'
 import { Flag, NoInput, type OperationNeeds, operation } from '../operation.js'
 
 const Target = z.strictObject({ projection: z.string() })
+/** Events per second. */
+const Rate = z.coerce.number().int().nonnegative()
 
 /** Rebuilds of projections, by the commands of `gamenet rebuild`. */
 export const rebuild = {
@@ -29,10 +31,19 @@ export const rebuild = {
     run: (rebuilds, { projection, ...options }) => rebuilds.plan(projection, options)
   }),
   start: action('start', {
-    input: Target.extend({ until: z.string().exactOptional(), isFromLog: Flag.exactOptional() }),
+    input: Target.extend({
+      until: z.string().exactOptional(),
+      isFromLog: Flag.exactOptional(),
+      rate: Rate.pipe(z.number().positive()).exactOptional()
+    }),
     result: RebuildStatus,
     isFilling: true,
     run: (rebuilds, { projection, ...options }) => rebuilds.start(projection, options)
+  }),
+  rate: action('rate', {
+    input: Target.extend({ rate: Rate }),
+    result: RebuildStatus,
+    run: (rebuilds, { projection, rate }) => rebuilds.rate(projection, rate)
   }),
   pause: changed('pause'),
   resume: action('resume', {
@@ -87,8 +98,8 @@ function action<Input extends { readonly projection: string }, Result>(
     path: `/rebuilds/:projection/${verb}`,
     input,
     inputRule:
-      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, like the options of ' +
-      'gamenet rebuild',
+      'The query takes until, isFromLog, rate and acceptDifferences like the options of gamenet rebuild: a flag is ' +
+      'true or false, a rate is a whole number of events per second, from 1 at the start',
     result,
     endsWith: 'projector',
     run: async (needs, given) => {

@@ -175,7 +175,10 @@ export class StepsHeld extends RebuildRefused {
   override readonly name = 'StepsHeld'
 }
 
-/** Operations on rebuilds, by the projection's name, or `all` for all projections. They reject with a {@link RebuildRefused} if it is impossible. */
+/**
+ * Operations on rebuilds, by the name of the projection, or `all` for all of them. They reject with a
+ * {@link RebuildRefused} if it is impossible.
+ */
 export type Rebuilds = {
   plan(projection: string, options?: { readonly isFromLog?: boolean }): Promise<RebuildPlan>
   /** Resolves when the rebuild has begun; it continues in the background, also after restarts. */

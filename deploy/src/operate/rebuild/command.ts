@@ -93,11 +93,13 @@ function addFilling(parent: Command, terminal: Terminal): void {
     )
   onProjection(parent, 'rate', 'fill at most this many events per second from now on; 0 pauses the rebuild')
     .argument('<n>', 'events per second')
-    .action((projection: string, rate: string, options: Options) =>
-      changeState(terminal, options, (operations) =>
-        operations.run(rebuild.rate, { projection, rate: rateFrom(rate, 0) })
+    .action(async (projection: string, rate: string, { json }: Options) => {
+      const eventsPerSecond = rateFrom(rate, 0)
+      const status = await waitFor(terminal, (operations) =>
+        operations.run(rebuild.rate, { projection, rate: eventsPerSecond })
       )
-    )
+      print(terminal, json, status, linesOfStatus(status))
+    })
   changing(parent, terminal, 'pause', 'pause a rebuild')
   following(onProjection(parent, 'resume', 'resume a rebuild that is paused or has failed')).action(
     (projection: string, options: Options) =>

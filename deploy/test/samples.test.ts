@@ -94,7 +94,7 @@ test('every sample runs as printed on a service as npm start runs it', async (t)
 
 /** The samples of the page that the service serves: in curl, in TypeScript and in Python. */
 async function runReference(t: Test, { apiUrl, directory }: Service): Promise<void> {
-  const html = await (await fetch(`${apiUrl}/docs`)).text()
+  const html = await readReference(apiUrl)
   t.notMatch(html, /names below are inventions|nobody can sign in/)
   const found = [...html.matchAll(/<pre[^>]*aria-label="(?:(\w+) in (\w+)|Example)"><code>([\s\S]*?)<\/code>/g)]
   const samples = found.map(([, id = 'guide', language = 'curl', text = '']) => ({ id, language, text: decoded(text) }))
@@ -206,39 +206,16 @@ async function writeInputs(directory: string): Promise<void> {
 
 /** Waits until the service has what samples ask for: the first scrapes. */
 async function untilFilled(apiUrl: string): Promise<void> {
-  const text = async (path: string) =>
-    (await fetch(apiUrl + path, { headers: { 'Accept-Encoding': 'identity' } })).text()
-  for (;;) {
-    if (!(await text('/docs')).includes('names below are inventions')) return
+  while ((await readReference(apiUrl)).includes('names below are inventions')) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 }
 
-const pathOf = (path: string) => fileURLToPath(new URL(path, ROOT))
-
-async function shell(directory: string, environment: Readonly<Record<string, string>>, text: string): Promise<Ran> {
-  return run('bash', ['--norc', '-c', SHELL + text], {
-    cwd: directory,
-    env: { PATH: process.env.PATH ?? '', ...environment }
-  })
+/** Returns the HTML of all pages to which `/docs` leads, guides and operations, read one after the other. */
+async function readReference(apiUrl: string): Promise<string> {
+  const textOf = async (path: string) => await (await fetch(apiUrl + path)).text()
+  const paths = new Set([...(await textOf('/docs')).matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path))
+  let html = ''
+  for (const path of paths) html += await textOf(path)
+  return html
 }
-
-/** Runs a program to its end; its failure is a result. */
-async function run(
-  command: string,
-  args: readonly string[],
-  options: { cwd?: string; env?: NodeJS.ProcessEnv }
-): Promise<Ran> {
-  const done = promisify(execFile)(command, args, { maxBuffer: 2 ** 27, ...options })
-  return done.then(
-    (streams) => ({ code: 0, ...streams }),
-    (error: { code?: number | string; stdout?: string; stderr?: string }) => ({
-      code: error.code ?? 1,
-      stdout: error.stdout ?? '',
-      stderr: error.stderr ?? String(error)
-    })
-  )
-}
-
-const decoded = (html: string) =>
-  html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')

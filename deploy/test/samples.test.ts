@@ -206,16 +206,53 @@ async function writeInputs(directory: string): Promise<void> {
 
 /** Waits until the service has what samples ask for: the first scrapes. */
 async function untilFilled(apiUrl: string): Promise<void> {
-  while ((await readReference(apiUrl)).includes('names below are inventions')) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  for (const path of await referencePaths(apiUrl)) {
+    while ((await textOf(apiUrl + path)).includes('names below are inventions')) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    }
   }
 }
 
 /** Returns the HTML of all pages to which `/docs` leads, guides and operations, read one after the other. */
 async function readReference(apiUrl: string): Promise<string> {
-  const textOf = async (path: string) => await (await fetch(apiUrl + path)).text()
-  const paths = new Set([...(await textOf('/docs')).matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path))
   let html = ''
-  for (const path of paths) html += await textOf(path)
+  for (const path of await referencePaths(apiUrl)) html += await textOf(apiUrl + path)
   return html
 }
+
+async function referencePaths(apiUrl: string): Promise<ReadonlySet<string>> {
+  return new Set([...(await textOf(`${apiUrl}/docs`)).matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path))
+}
+
+async function textOf(url: string): Promise<string> {
+  return await (await fetch(url)).text()
+}
+
+const pathOf = (path: string) => fileURLToPath(new URL(path, ROOT))
+
+async function shell(directory: string, environment: Readonly<Record<string, string>>, text: string): Promise<Ran> {
+  return run('bash', ['--norc', '-c', SHELL + text], {
+    cwd: directory,
+    env: { PATH: process.env.PATH ?? '', ...environment }
+  })
+}
+
+/** Runs a program to its end; its failure is a result. */
+async function run(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv }
+): Promise<Ran> {
+  const done = promisify(execFile)(command, args, { maxBuffer: 2 ** 27, ...options })
+  return done.then(
+    (streams) => ({ code: 0, ...streams }),
+    (error: { code?: number | string; stdout?: string; stderr?: string }) => ({
+      code: error.code ?? 1,
+      stdout: error.stdout ?? '',
+      stderr: error.stderr ?? String(error)
+    })
+  )
+}
+
+const decoded = (html: string) =>
+  html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')

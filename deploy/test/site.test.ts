@@ -412,6 +412,7 @@ async function firstLoad(t: Test, open: Open) {
   const broken = await open('/', {}, (page) => page.route('**/api/**', (route) => route.abort()))
   await broken.locator('body.is-stale').waitFor()
   t.equal(await broken.locator('h1 [data-live=network]').textContent(), '106')
+  t.match(await broken.locator('#away').textContent(), /^The service does not answer\. Last update: \S/)
 }
 
 async function lists(t: Test, { upstream, scrape }: Site, open: Open) {
@@ -568,4 +569,9 @@ async function atLast(t: Test, { apiUrl, auth, upstream, scrape, run }: Site) {
   t.equal((await said('/users/ann')).status, 404)
   t.equal((await said('/users/ann/games')).status, 404)
   t.equal((await said('/search?q=ann')).$('a[href="/users/ann"]').length, 0)
+
+  upstream.showText('This page has moved.')
+  await run(['scrape', 'network']).catch(() => undefined)
+  await scrape()
+  t.match((await said('/')).$('.head.is-stale .note').text(), /^The network’s page has not answered since .+\.$/)
 }

@@ -13,6 +13,8 @@ let countedMs = 0
 let updatedMs = Date.now()
 /** Until a stream that was refused is opened again: a proxy answers 502 while the service restarts. */
 const REOPEN_MS = 60_000
+/** A connection that was lost is open again after 3 s, if the service answers. */
+const AWAY_MS = 5000
 
 type Count = { recorded_at: string; online_count: number | null }
 
@@ -32,7 +34,7 @@ export function followLive(): void {
     source.addEventListener('change', () => boardChanged())
     source.addEventListener('open', () => showAway(false))
     source.addEventListener('error', () => {
-      showAway(true)
+      setTimeout(() => showAway(source?.readyState !== EventSource.OPEN), AWAY_MS)
       // Refused: it does not reconnect by itself.
       if (source?.readyState !== EventSource.CLOSED) return
       close()

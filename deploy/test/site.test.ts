@@ -177,7 +177,7 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
     )
     const { $: set } = await open(`${HALO}/boards/2?from=2026-03-02&to=2026-03-03`)
     t.same(
-      set('[aria-label="Entries set in this time"] tbody th')
+      set('[aria-label="Entries set in this time"] tbody td:first-of-type')
         .toArray()
         .map((name) => set(name).text()),
       ['Ben']
@@ -465,7 +465,7 @@ async function history(t: Test, open: Open) {
 async function byHand(t: Test, open: Open) {
   const page = await open(`${HALO}?range=30d`, { hasTouch: true, isMobile: true })
   await page.locator('.plot').press('ArrowLeft')
-  t.match(await page.locator('.chart [aria-live]').textContent(), /Halo 2 41/)
+  t.match(await page.locator('.chart [aria-live]').textContent(), /, Halo 2 \d/)
   const { x = 0, y = 0, width = 0 } = (await page.locator('.plot').boundingBox()) ?? {}
   const touch = await page.context().newCDPSession(page)
   const touchAt = async (type: 'touchStart' | 'touchMove' | 'touchEnd', ...shares: readonly number[]) => {
@@ -484,7 +484,7 @@ async function byHand(t: Test, open: Open) {
   await page.waitForURL(/boards\/2\?asOf=2026-03-03T23:59:59Z$/)
   await page.goto(`${new URL(page.url()).origin}/games`)
   await page.getByLabel('Filter by name or publisher').pressSequentially('tw')
-  t.same(await page.locator('tbody tr:visible th').allTextContents(), ['Twin [55530039]', 'Twin [5553003a]'])
+  t.same(await page.locator('tbody tr:visible th').allTextContents(), ['Twin', 'Twin [5553003a]'])
   t.match(page.url(), /\/games$/, 'nothing was asked for')
 }
 

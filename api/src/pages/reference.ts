@@ -33,7 +33,8 @@ export function referencePage(document: Described, guides: readonly Guide[]): Re
     html: `<h1>${title} <small>${document.info.version}</small></h1>
 <p>Machine-readable: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>,
 <a href="/llms.txt">llms.txt</a>. Each page below is also Markdown, with <code>.md</code> behind its address.</p>
-<section class="card"><h2>Guides</h2><ul>${guides.map(({ id, title }) => link(`guide/${id}`, title)).join('')}</ul></section>
+<section class="card"><h2>Guides</h2>
+<ul>${guides.map(({ id, title }) => link(`guide/${id}`, title)).join('')}</ul></section>
 <p><input name="words" class="scripted" placeholder="Filter operations" aria-label="Filter operations"></p>
 <div data-filtered="words">
 ${taggedOperations(document).map(tagSection).join('\n')}

@@ -30,6 +30,7 @@ import { type ClientAddresses, clientAddresses } from './request/client-address.
 import { addJsonBodies } from './request/json-body.js'
 import { minuteBudget, UNLIMITED } from './session/budget.js'
 import { Sessions } from './session/sessions.js'
+import { docsFrame } from './site/docs-frame.js'
 import { pageEndpoint } from './site/page-endpoint.js'
 import { openPngMaker } from './site/pictures/png.js'
 import { pages } from './site/routes.js'
@@ -207,7 +208,7 @@ export async function buildApp(
   const { publicUrl, version, authUrl } = needs
   await addDocs(app, {
     ...pipeline,
-    ...{ endpoints, actions, publicUrl, version },
+    ...{ endpoints, actions, publicUrl, version, frame: docsFrame(site.facts) },
     signIn: authUrl === undefined ? signIn : { ...signIn, url: authUrl }
   })
   if (needs.sdk !== undefined) await addSdkPackage(app, needs.sdk)

@@ -18,7 +18,7 @@ export {
 export type { Readiness } from './http/health.js'
 export { limitConnections } from './http/open-connections.js'
 export { createHttpServer, requestIds } from './http/server.js'
-export { addErrorsPage } from './pages/errors.js'
+export { addPlainErrorsPage } from './pages/errors.js'
 export { addExample } from './pages/example.js'
 export { catalogCache } from './queries/catalog.js'
 export type { QuestionFault } from './questions/question-file.js'

@@ -9,15 +9,17 @@ import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ClickHouseError } from '@gamenet/engines'
-import { Refusal } from '@gamenet/schemas'
+import { FIRST_GENERATION, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { sendFile } from '../src/answers/file.js'
+import { resolveUrl } from '../src/answers/resolved-url.js'
 import { checkedHeaders } from '../src/reply/headers.js'
 import { codingFor } from '../src/request/accept-encoding.js'
 import { clientAddresses } from '../src/request/client-address.js'
+import { player } from '../src/routes/player.js'
 import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000
@@ -149,6 +151,19 @@ test('an answer is computed again when its data have changed, and only then', as
   t.same(inside.json(), [{ online: 2 }])
   t.equal(inside.headers['x-data-version'], '102')
   t.match(await outcomes(registry), { query: 2, memory: 2 })
+})
+
+test('a change of any table that an answer reads gives it another identity', async (t) => {
+  const input = { playerName: 'Ann', limit: 10, offset: 0 }
+  const identity = async (changed?: string) => {
+    const versionOf = ({ projection }: { readonly projection: string }) => (projection === changed ? 9 : 1)
+    const versions = { revision: 1, serving: FIRST_GENERATION, versionOf }
+    const catalog = { held: async () => ({ digest: () => '' }) }
+    return (await resolveUrl(player, input, '', { versions, catalog, nowMs: NOW_MS } as never)).identity
+  }
+  const projections = player.reads(input).map(({ projection }) => projection)
+  t.ok(projections.length > 2)
+  for (const projection of projections) t.not(await identity(projection), await identity(), projection)
 })
 
 test('a window that ends now gives a new answer in the next minute, and the same until then', async (t) => {

@@ -288,53 +288,50 @@ function served(version = '0.0.0'): Document {
   return openApi(endpoints, actions, { publicUrl: 'http://127.0.0.1:8080', version }) as Document
 }
 
-test('/docs loads nothing from elsewhere and runs no script; every link leads somewhere', async (t) => {
+test('pages below /docs load nothing from elsewhere and run nothing inline; every link leads somewhere', async (t) => {
   const { app } = await testApp(t, { endpoints, actions })
-  const { statusCode, headers, body } = await app.inject('/docs')
-  t.equal(statusCode, 200)
-  t.equal(headers['content-type'], 'text/html; charset=utf-8')
-  const policy = String(headers['content-security-policy'])
-  t.match(policy, "default-src 'none'")
-  t.match(policy, "frame-ancestors 'none'")
-  t.notMatch(body, /<script|style="/)
-  t.ok(Buffer.byteLength(body) <= 500_000, `${Buffer.byteLength(body)} bytes`)
-  const ids = [...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
-  t.same(
-    ids.filter((id, at) => ids.indexOf(id) !== at),
-    [],
-    'ids are unique'
-  )
-  const links = new Set([...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => String(url)))
-  t.ok(links.size > 100)
-  t.same(
-    [...links].filter((link) => link.startsWith('#') && !ids.includes(link.slice(1))),
-    [],
-    'links in the page'
-  )
-  const notServed = ['/service-auth.js', '/api/data', '/icon.svg']
-  for (const link of [...links].filter((each) => !each.startsWith('#') && !notServed.includes(each))) {
-    t.match(link, /^\//)
-    t.equal((await app.inject(link)).statusCode, 200, link)
+  const paths = new Set(['/docs'])
+  for (const path of paths) {
+    const { statusCode, headers, body } = await app.inject(path)
+    t.equal(statusCode, 200, path)
+    if (!String(headers['content-type']).startsWith('text/html')) continue
+    const policy = String(headers['content-security-policy'])
+    t.match(policy, "default-src 'none'")
+    t.match(policy, "frame-ancestors 'none'")
+    t.notMatch(body, /<script>|style="/)
+    t.equal(body.match(/<h1>/g)?.length, 1, path)
+    t.ok(Buffer.byteLength(body) <= 100_000, `${path}: ${Buffer.byteLength(body)} bytes`)
+    const ids = [...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+    t.equal(new Set(ids).size, ids.length, `${path}: ids are unique`)
+    for (const [, link = ''] of body.matchAll(/(?:src|href)="([^"]+)"/g)) {
+      if (link.startsWith('#')) t.ok(ids.includes(link.slice(1)), `${path} links to ${link}`)
+      else t.match(link, /^\//, path)
+      if (/^\/(?:docs|openapi|llms)/.test(link)) paths.add(link.replace(/#.*/, ''))
+    }
   }
+  t.ok(paths.size > endpoints.length)
 })
 
-test('/docs has each operation with samples in three languages, and /llms.txt names them', async (t) => {
+test('each operation has a page with samples in three languages, which /docs and /llms.txt name', async (t) => {
   const { app } = await testApp(t, { endpoints, actions })
-  const { body } = await app.inject('/docs')
-  const { body: text, headers } = await app.inject('/llms.txt')
-  t.equal(headers['content-type'], 'text/plain; charset=utf-8')
+  const bodyOf = async (path: string) => (await app.inject(path)).body
+  const [index, text] = [await bodyOf('/docs'), await bodyOf('/llms.txt')]
   for (const { operationId } of [...endpoints, ...actions]) {
-    t.ok(body.includes(`<article id="${operationId}">`), operationId)
+    t.ok(index.includes(`href="/docs/${operationId}"`), operationId)
+    t.ok(text.includes(`/docs/${operationId})`), operationId)
+    const page = await bodyOf(`/docs/${operationId}`)
     for (const language of ['curl', 'TypeScript', 'Python'])
-      t.ok(body.includes(`aria-label="${operationId} in ${language}"`), `${operationId} in ${language}`)
-    t.ok(text.includes(`#${operationId})`), operationId)
+      t.ok(page.includes(`aria-label="${operationId} in ${language}"`), `${operationId} in ${language}`)
   }
-  const rating = body.slice(body.indexOf('<article id="rateProfile">'))
+  const rating = await bodyOf('/docs/rateProfile')
   t.match(rating, "curl -X POST -H &quot;X-Session-Key: $KEY&quot; -H 'Content-Type: application/json' -d '{&quot;")
   t.match(rating, '# This service has no user with an achievement yet; the names below are inventions.')
   t.match(rating, '# This service has no auth service (AUTH_URL); nobody can sign in.')
-  t.notMatch(body.slice(body.indexOf('<article id="getGames">')).split('</article>')[0], 'inventions', 'needs no name')
+  t.notMatch(await bodyOf('/docs/getGames'), 'inventions', 'needs no name')
   t.match(rating, /requests\.post\(/)
+  const markdown = await app.inject('/docs/getGames.md')
+  t.equal(markdown.headers['content-type'], 'text/markdown; charset=utf-8')
+  t.match(markdown.body, /^# .*\n\n`GET \/api\/games`/)
 })
 
 test('/openapi.yaml is the document in YAML', async (t) => {

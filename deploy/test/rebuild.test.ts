@@ -239,6 +239,11 @@ async function refuses({ t, environment }: Commands): Promise<void> {
     [['start', 'title-count', '--until', future], 2, /future/],
     [['start', 'title-count', '--until', '99999999999999999999'], 2, /--until 99999999999999999999 is in the future/],
     [['start', 'title-count', '--until', 'tomorrow'], 2, /"tomorrow"/],
+    [['start', 'title-count', '--rate', '0'], 2, /events per second, 1 or more .*got "0"/],
+    [['start', 'title-count', '--rate', 'fast'], 2, /1 or more .*got "fast"/],
+    [['rate', 'title-count', '1.5'], 2, /0 or more .*got "1.5"/],
+    [['rate', 'title-count', '5'], 1, /There is no rebuild of title-count under way/],
+    [['start', 'all', '--from-log'], 2, /give a projection instead of all/],
     [['resume', 'title-count'], 1, /There is no rebuild of title-count under way/],
     [['pause', 'title-count'], 1, /There is no rebuild of title-count under way/],
     [['drop', 'title-count'], 1, /There are no old tables of title-count/]
@@ -250,9 +255,11 @@ async function refuses({ t, environment }: Commands): Promise<void> {
     'title-count',
     '--until',
     '1000',
+    '--rate',
+    '1000000',
     '--follow'
   ])
-  t.match(inspected, { state: 'filled', until: '1000' })
+  t.match(inspected, { state: 'filled', until: '1000', rate: 1e6 })
   await rebuildJson(t, environment, VerifyReport, ['verify', 'title-count'], 1)
   await refused(t, environment, ['swap', 'title-count', '--accept-differences'], 1, /inspection/)
   t.match(await rebuildJson(t, environment, RebuildStatus, ['cancel', 'title-count']), { state: 'cancelled' })

@@ -94,7 +94,7 @@ test('every sample runs as printed on a service as npm start runs it', async (t)
 
 /** The samples of the page that the service serves: in curl, in TypeScript and in Python. */
 async function runReference(t: Test, { apiUrl, directory }: Service): Promise<void> {
-  const html = await (await fetch(`${apiUrl}/docs`)).text()
+  const html = await readReference(apiUrl)
   t.notMatch(html, /names below are inventions|nobody can sign in/)
   const found = [...html.matchAll(/<pre[^>]*aria-label="(?:(\w+) in (\w+)|Example)"><code>([\s\S]*?)<\/code>/g)]
   const samples = found.map(([, id = 'guide', language = 'curl', text = '']) => ({ id, language, text: decoded(text) }))
@@ -206,12 +206,26 @@ async function writeInputs(directory: string): Promise<void> {
 
 /** Waits until the service has what samples ask for: the first scrapes. */
 async function untilFilled(apiUrl: string): Promise<void> {
-  const text = async (path: string) =>
-    (await fetch(apiUrl + path, { headers: { 'Accept-Encoding': 'identity' } })).text()
-  for (;;) {
-    if (!(await text('/docs')).includes('names below are inventions')) return
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  for (const path of await referencePaths(apiUrl)) {
+    while ((await textOf(apiUrl + path)).includes('names below are inventions')) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    }
   }
+}
+
+/** Returns the HTML of all pages to which `/docs` leads, guides and operations, read one after the other. */
+async function readReference(apiUrl: string): Promise<string> {
+  let html = ''
+  for (const path of await referencePaths(apiUrl)) html += await textOf(apiUrl + path)
+  return html
+}
+
+async function referencePaths(apiUrl: string): Promise<ReadonlySet<string>> {
+  return new Set([...(await textOf(`${apiUrl}/docs`)).matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path))
+}
+
+async function textOf(url: string): Promise<string> {
+  return await (await fetch(url)).text()
 }
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, ROOT))

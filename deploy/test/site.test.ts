@@ -39,7 +39,8 @@ const titles: readonly UpstreamTitle[] = [
   { titleId: '5553003a', name: 'Twin', subtitle: '', online: 2, lobbies: null }
 ]
 /** A board of last spring, which changed on three days. */
-const PAST = `titleId,leaderboardId,playerName,changeType,rating,changedAt
+const IMPORTED = 'titleId,leaderboardId,playerName,changeType,rating,changedAt'
+const PAST = `${IMPORTED}
 4d530064,2,Cleo,new,100,2026-03-01T12:00:00Z
 4d530064,2,Ben,new,200,2026-03-02T12:00:00Z
 4d530064,2,Cleo,updated,300,2026-03-03T12:00:00Z
@@ -162,6 +163,28 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
     t.match(said((await open('/search?q=tw')).$), /Twin.*Twin/)
   })
 
+  await t.test('an entry over time, and the entries that were set in a time', async (t) => {
+    const changes = (await json('/api/player/Cleo/history')) as { leaderboardId: number; newRating: string }[]
+    const { $ } = await open('/players/Cleo')
+    const values = changes.filter(({ leaderboardId }) => leaderboardId === 2).map(({ newRating }) => newRating)
+    t.same(values, ['300', '100'])
+    t.match($('#entry svg.steps').attr('aria-label'), /from 100 to 300$/)
+    t.same(
+      $('#entry .ticks span')
+        .toArray()
+        .map((tick) => $(tick).text()),
+      ['1 Mar 2026: 100', '3 Mar 2026: 300']
+    )
+    const { $: set } = await open(`${HALO}/boards/2?from=2026-03-02&to=2026-03-03`)
+    t.same(
+      set('[aria-label="Entries set in this time"] tbody td:first-of-type')
+        .toArray()
+        .map((name) => set(name).text()),
+      ['Ben']
+    )
+    t.match(said((await open(`${HALO}/boards/2?from=2026-03-04&to=2026-03-05`)).$), 'No entry was set in this time.')
+  })
+
   await t.test('other spellings lead to the one address', async (t) => {
     for (const path of ['/games/halo%202', '/games/4d530064', '/games/4D530064/halo-2', '/games/4d530064/wrong']) {
       const { response } = await open(path)
@@ -188,6 +211,9 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
       [`${HALO}?compare=nothing`]: 404,
       '/players/nobody': 404,
       '/players/%00': 400,
+      '/players/Ann?page=202': 400,
+      '/embed/players/nobody': 404,
+      '/players/nobody/card.png': 404,
       '/users/nobody': 404,
       '/games?page=2': 404,
       [`/search?q=${'x'.repeat(501)}`]: 400,
@@ -222,6 +248,16 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
     t.match(await (await fetch(`${apiUrl}/games/4d530064/badge.svg`)).text(), /Halo 2.*41 playing/)
     const card = Buffer.from(await (await fetch(`${apiUrl}/games/4d530064/card.png`)).arrayBuffer())
     t.same([card.readUInt32BE(16), card.readUInt32BE(20)], [1200, 630])
+    const past = await open(`${HALO}/boards/2?asOf=2026-03-02T23:59:59Z`)
+    t.match(past.$('title').text(), / on 2 Mar 2026 23:59 UTC · Halo 2/)
+    const picture = past.$('meta[property="og:image"]').attr('content') ?? ''
+    t.match(picture, '/games/4d530064/boards/2/card.png?asOf=2026-03-02T23:59:59Z')
+    t.match(
+      (await fetch(picture.startsWith('/') ? apiUrl + picture : picture)).headers.get('content-type'),
+      'image/png'
+    )
+    const then = await open('/embed/boards/4d530064/2?asOf=2026-03-02T23:59:59Z')
+    t.match(said(then.$), /on 2 Mar 2026 23:59 UTC.*1\. Ben\s+200.*2\. Cleo\s+100/)
     const embed = await fetch(`${apiUrl}/embed/games/4d530064?theme=dark`, HTML)
     t.match(embed.headers.get('content-security-policy'), 'frame-ancestors *')
     t.match((await fetch(`${apiUrl}/games`, HTML)).headers.get('content-security-policy'), "frame-ancestors 'none'")
@@ -336,6 +372,7 @@ async function inBrowser(t: Test, site: Site) {
   await t.test('first load, on a slow and on a broken network, and without script', (t) => firstLoad(t, open))
   await t.test('watch list, notices and tray', (t) => lists(t, site, open))
   await t.test('a board is played from its first day, and an old address leads to its page', (t) => history(t, open))
+  await t.test('chart, slider and filter by keyboard and by two fingers', (t) => byHand(t, open))
   await t.test('only embeds can be framed by other pages', (t) => framed(t, site, open))
   await t.test('a user signs in, edits the own profile and rates another', (t) => own(t, site, open))
 }
@@ -375,6 +412,7 @@ async function firstLoad(t: Test, open: Open) {
   const broken = await open('/', {}, (page) => page.route('**/api/**', (route) => route.abort()))
   await broken.locator('body.is-stale').waitFor()
   t.equal(await broken.locator('h1 [data-live=network]').textContent(), '106')
+  t.match(await broken.locator('#away').textContent(), /^The service does not answer\. Last update: \S/)
 }
 
 async function lists(t: Test, { upstream, scrape }: Site, open: Open) {
@@ -424,6 +462,32 @@ async function history(t: Test, open: Open) {
   t.equal(await page.locator('.choice [aria-current]').textContent(), '30 d')
 }
 
+async function byHand(t: Test, open: Open) {
+  const page = await open(`${HALO}?range=30d`, { hasTouch: true, isMobile: true })
+  await page.locator('.plot').press('ArrowLeft')
+  t.match(await page.locator('.chart [aria-live]').textContent(), /, Halo 2 \d/)
+  const { x = 0, y = 0, width = 0 } = (await page.locator('.plot').boundingBox()) ?? {}
+  const touch = await page.context().newCDPSession(page)
+  const touchAt = async (type: 'touchStart' | 'touchMove' | 'touchEnd', ...shares: readonly number[]) => {
+    const touchPoints = shares.map((share, id) => ({ id, x: x + share * width, y: y + 40 }))
+    await touch.send('Input.dispatchTouchEvent', { type, touchPoints })
+  }
+  await touchAt('touchStart', 0.4, 0.6)
+  await touchAt('touchMove', 0.3, 0.7)
+  await touchAt('touchEnd')
+  await page.waitForURL(/range=30d&from=.*&to=/)
+  const shown = new URL(page.url()).searchParams
+  const days = (Date.parse(shown.get('to') ?? '') - Date.parse(shown.get('from') ?? '')) / 86_400_000
+  t.ok(days > 14 && days < 16, `spread to twice the width, 30 days became ${days}`)
+  await page.goto(`${new URL(page.url()).origin}${HALO}/boards/2`)
+  await page.getByRole('slider').press('ArrowLeft')
+  await page.waitForURL(/boards\/2\?asOf=2026-03-03T23:59:59Z$/)
+  await page.goto(`${new URL(page.url()).origin}/games`)
+  await page.getByLabel('Filter by name or publisher').pressSequentially('tw')
+  t.same(await page.locator('tbody tr:visible th').allTextContents(), ['Twin', 'Twin [5553003a]'])
+  t.match(page.url(), /\/games$/, 'nothing was asked for')
+}
+
 async function framed(t: Test, { apiUrl }: Site, open: Open) {
   const other = createServer((_request, response) =>
     response
@@ -439,7 +503,7 @@ async function framed(t: Test, { apiUrl }: Site, open: Open) {
   t.match(refused?.url(), /^chrome-error:/)
 }
 
-async function own(t: Test, { auth, json, scrape }: Site, open: Open) {
+async function own(t: Test, { auth, json, run, scrape }: Site, open: Open) {
   const [person, other] = auth.people
   if (person === undefined || other === undefined) throw new Error('the demo has no people')
   const page = await open('/me')
@@ -450,10 +514,13 @@ async function own(t: Test, { auth, json, scrape }: Site, open: Open) {
     await page.getByRole('link', { name: username }).waitFor()
   }
   await signIn(person)
+  await page.getByLabel('Gamertag').fill(person.gamertag ?? '')
   await page.getByLabel('About you').fill('Evenings, mostly.')
   await page.getByLabel('Colour of your letter').fill('120')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
+  const entry = `4d530064,3,${person.gamertag},new,100,2026-03-01T12:00:00Z`
+  await run(['import', 'leaderboard-entry', '-'], `${IMPORTED}\n${entry}\n`)
   await scrape()
   t.match(await json(`/api/profile/${person.username}`), { profile: { bio: 'Evenings, mostly.' } })
   await page.getByRole('link', { name: person.username }).click()
@@ -468,7 +535,7 @@ async function own(t: Test, { auth, json, scrape }: Site, open: Open) {
   t.same(await page.context().cookies(), [], 'the session is in no cookie')
 }
 
-async function atLast(t: Test, { apiUrl, upstream, scrape, run }: Site) {
+async function atLast(t: Test, { apiUrl, auth, upstream, scrape, run }: Site) {
   const many = Array.from({ length: 5000 }, (_, n) => ({
     ...{ titleId: (0x56000000 + n).toString(16), name: `Game number ${n}`, subtitle: '', online: 5000 - n },
     lobbies: null
@@ -487,8 +554,24 @@ async function atLast(t: Test, { apiUrl, upstream, scrape, run }: Site) {
 
   t.equal((await said('/users/ann')).status, 200)
   t.match((await said('/search?q=ann')).$('a[href="/users/ann"]').length, 1)
+  // Signed in above, with a verified gamertag that a board has.
+  const [person] = auth.people
+  const gamertag = `/players/${encodeURIComponent(person?.gamertag ?? '')}`
+  const link = `a[href="/users/${person?.username}"]`
+  if (hasBrowser) t.equal((await said(gamertag)).$(link).length, 1)
+  await run(['erase', person?.username ?? '', ...(hasBrowser ? [] : ['--anyway'])])
+  t.equal((await said(`/users/${person?.username}`)).status, 404)
+  const player = await said(gamertag)
+  t.equal(player.status, hasBrowser ? 200 : 404, 'entries of boards are the network’s, not the user’s')
+  t.equal(player.$(link).length, 0)
+  t.notMatch(await (await fetch(`${apiUrl}/sitemap.xml`)).text(), /\/users\//)
   await run(['erase', 'ann'])
   t.equal((await said('/users/ann')).status, 404)
   t.equal((await said('/users/ann/games')).status, 404)
   t.equal((await said('/search?q=ann')).$('a[href="/users/ann"]').length, 0)
+
+  upstream.showText('This page has moved.')
+  await run(['scrape', 'network']).catch(() => undefined)
+  await scrape()
+  t.match((await said('/')).$('.head.is-stale .note').text(), /^The network’s page has not answered since .+\.$/)
 }

@@ -69,7 +69,7 @@ test('a fill by slices resumes after the last completed one, and computes the sa
       },
       costs: {}
     } as unknown as RebuildRecord,
-    sizes: STEP_SIZES,
+    sizes: () => STEP_SIZES,
     shouldContinue: async () => true,
     onStep: () => undefined,
     ...more
@@ -193,7 +193,7 @@ test('a table computed from another one is filled in few steps, in smaller ones 
         cuts: {},
         costs: {}
       } as unknown as RebuildRecord,
-      sizes,
+      sizes: () => sizes,
       shouldContinue: async () => true,
       onStep: ({ projection, events }) => {
         if (projection === 'title-count-hour') steps.push(events)

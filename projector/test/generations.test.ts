@@ -30,6 +30,7 @@ function swapping(id: number, { owner, tables } = ownerOf(counts)): RebuildRecor
     reason: null,
     until: null,
     isFromLog: false,
+    rate: null,
     retracts: null,
     isAutomatic: false,
     ...times,
@@ -101,7 +102,9 @@ test('a swap that another process completes meanwhile is reported as done', asyn
     return await work()
   })
   t.type(await completeSwap(contextOn(storeOver(overtaken), { catchUpMs: 60_000 }), record), 'number')
-  t.match((await store.do(readPointers)).all(), [{ writes: 1, reads: 1 }])
+  const pointers = await store.do(readPointers)
+  t.match(pointers.all(), [{ writes: 1, reads: 1 }])
+  t.equal(pointers.serving.counterOf(counts.name), 1, 'answers before it, and after a rollback, have other identities')
 })
 
 test('answers find a table that only new statements make at its first generation until the swap is done', async (t) => {

@@ -52,6 +52,9 @@ test('rebuilds', async (t) => {
   )
   await t.test('introduce other statements and columns by themselves', (t) => changeVersions(t, engine))
   await t.test('by a newer program let an older one go on until the swap', (t) => upgradeWithOlder(t, engine))
+  await t.test('of all projections are held at a rate, paused by 0, and equal the serving tables', (t) =>
+    fillAllAtRate(t, engine)
+  )
   await t.test('refuse impossible operations with a sentence, and change nothing', (t) => refuse(t, engine))
 })
 
@@ -655,6 +658,37 @@ async function upgradeWithOlder(t: Test, engine: ClickHouse) {
   }
 }
 
+/** At one event per second the fill waits after its first steps, whatever the computer can. */
+async function fillAllAtRate(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 8, seed: 5 })) append(log, each)
+  const projector = projectorOn(engine, log)
+  const { rebuilds } = projector
+  projector.start()
+  try {
+    await projector.caughtUp()
+    const begun = await rebuilds.start('all', { rate: 1 })
+    t.same([begun.projection, begun.unit, begun.rate], ['all', projections.map(({ name }) => name), 1])
+    const { total } = begun.progress
+    t.ok((begun.progress.etaSeconds ?? 0) > total / 2, 'the time left is that of the rate')
+    t.equal((await rebuilds.rate('all', 0)).state, 'paused')
+    const [held] = await rebuilds.list()
+    t.ok((held?.progress.done ?? total) < total, 'most events wait')
+    t.equal((await rebuilds.rate('all', 1e9)).rate, 1e9)
+    await untilFilled(projector)
+    t.ok((await rebuilds.verify('all')).isEqual)
+    await rebuilds.swap('all')
+    compare(await readRows(engine.control), foldOf(log), false)
+    await rebuilds.drop('all')
+    for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 2, seed: 6 })) append(log, each)
+    await projector.caughtUp()
+    compare(await readRows(engine.control), foldOf(log), false)
+  } finally {
+    await projector.stop()
+  }
+}
+
 async function refuse(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -684,6 +718,7 @@ async function refuse(t: Test, engine: ClickHouse) {
     await refused(rebuilds.start('title-count', { until: '2' }), /offsets up to 1/, true)
     await refused(rebuilds.start('title-count', { until: 'yesterday' }), /takes an instant.*got "yesterday"/, true)
     await refused(rebuilds.start('title-count', { until: '1', isFromLog: true }), /cannot be combined/, true)
+    await refused(rebuilds.start('all', { isFromLog: true }), /events of one topic: give a projection/, true)
     for (const work of ['pause', 'resume', 'cancel', 'verify', 'swap'] as const)
       await refused(rebuilds[work]('title-count'), /There is no rebuild of title-count under way.*rebuild start/)
     await refused(rebuilds.rollback('title-count'), /no old tables of title-count.*never rebuilt/)

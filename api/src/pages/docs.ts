@@ -1,5 +1,5 @@
 import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Action, Endpoint } from '../answers/endpoint.js'
 import { openApi } from '../open-api/document.js'
 import { pathUnknown } from '../reply/errors.js'
@@ -8,19 +8,22 @@ import { digestOf, namedTag } from '../request/etag.js'
 import { addAssets } from './asset.js'
 import { addErrorsPage } from './errors.js'
 import { guides } from './guides.js'
-import { type Described, guidePage, llmsText, operationPage, operationText, referencePage } from './reference.js'
-import { REFERENCE_STYLE } from './reference-style.js'
+import {
+  type Described,
+  type Frame,
+  guidePage,
+  llmsText,
+  operationPage,
+  operationText,
+  type ReferencePage,
+  referencePage
+} from './reference.js'
 import { readSampleValues, type SampleNeeds, type SignIn } from './sample-values.js'
 
-const HTML = 'text/html; charset=utf-8'
-const DOCS_HEADERS = {
-  'Cache-Control': 'no-cache',
-  'Content-Security-Policy':
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-}
+const MARKDOWN = 'text/markdown; charset=utf-8'
 
 /**
- * Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes.
+ * Adds `/openapi.json` and `/openapi.yaml`, their pages below `/docs`, `/llms.txt`, and the page of error codes.
  */
 export async function addDocs(
   app: FastifyInstance,
@@ -30,6 +33,7 @@ export async function addDocs(
     publicUrl: string
     version: string
     signIn: SignIn
+    frame: Frame
   }
 ): Promise<void> {
   const document = openApi(needs.endpoints, needs.actions, needs)
@@ -37,44 +41,41 @@ export async function addDocs(
   const body = Buffer.from(JSON.stringify(app.swagger()))
   const tag = digestOf(body)
   const described = document as unknown as Described
-  const withValues = (page: typeof referencePage) => async () => {
-    const values = await readSampleValues(needs, needs.signIn)
-    return page(described, guides(needs.publicUrl, needs.version, values), values)
-  }
+  const headers = { ...needs.frame.headers, 'Cache-Control': 'no-cache' }
+  const valuesNow = () => readSampleValues(needs, needs.signIn)
+  const guidesNow = async () => guides(needs.publicUrl, needs.version, await valuesNow())
+  /** Sends a page, or the same as Markdown. */
+  const send = (reply: FastifyReply, page: ReferencePage | string): FastifyReply =>
+    typeof page === 'string'
+      ? reply.type(MARKDOWN).send(page)
+      : reply.headers(headers).send(needs.frame.documentOf(page))
   app.get('/openapi.json', async (request, reply) => {
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
     if (namedTag(request.headers['if-none-match'], tag) !== undefined) return reply.code(304).send()
     return reply.send(body)
   })
-  await addErrorsPage(app)
-  app.get<{ Params: { operation: string } }>('/docs/:operation', async (request, reply) => {
-    const [, operation = '', isText] = /^(.*?)(\.md)?$/.exec(request.params.operation) ?? []
-    const values = await readSampleValues(needs, needs.signIn)
-    const page =
-      isText === undefined ? operationPage(described, operation, values) : operationText(described, operation, values)
+  app.get<{ Params: { name: string } }>('/docs/:name', async (request, reply) => {
+    const { name, isText } = namedIn(request.params)
+    const page = (isText ? operationText : operationPage)(described, name, await valuesNow())
     if (page === undefined) throw pathUnknown(request)
-    return reply
-      .headers(DOCS_HEADERS)
-      .type(isText === undefined ? HTML : 'text/markdown; charset=utf-8')
-      .send(page)
+    return send(reply, page)
   })
   app.get<{ Params: { name: string } }>('/docs/guide/:name', async (request, reply) => {
-    const [, name, isText] = /^(.*?)(\.md)?$/.exec(request.params.name) ?? []
-    const values = await readSampleValues(needs, needs.signIn)
-    const guide = guides(needs.publicUrl, needs.version, values).find(({ id }) => id === name)
+    const { name, isText } = namedIn(request.params)
+    const guide = (await guidesNow()).find(({ id }) => id === name)
     if (guide === undefined) throw pathUnknown(request)
-    if (isText !== undefined)
-      return reply.type('text/markdown; charset=utf-8').send(`# ${guide.title}\n${guide.text}\n`)
-    return reply.headers(DOCS_HEADERS).type(HTML).send(guidePage(described, guide))
+    return send(reply, isText ? `# ${guide.title}\n${guide.text}\n` : guidePage(guide))
   })
-  await addAssets(
-    app,
-    [
-      { path: '/docs', content: withValues(referencePage) },
-      { path: '/docs/reference.css', content: REFERENCE_STYLE },
-      { path: '/llms.txt', content: withValues(llmsText) },
-      { path: '/openapi.yaml', content: () => app.swagger({ yaml: true }) }
-    ],
-    DOCS_HEADERS
-  )
+  await addErrorsPage(app, needs.frame)
+  const index = async () => needs.frame.documentOf(referencePage(described, await guidesNow()))
+  await addAssets(app, [{ path: '/docs', content: index }], headers)
+  const files = [
+    { path: '/llms.txt', content: async () => llmsText(described, await guidesNow()) },
+    { path: '/openapi.yaml', content: () => app.swagger({ yaml: true }) }
+  ]
+  await addAssets(app, files, { 'Cache-Control': 'no-cache' })
+}
+
+function namedIn({ name }: { readonly name: string }): { readonly name: string; readonly isText: boolean } {
+  return { name: name.replace(/\.md$/, ''), isText: name.endsWith('.md') }
 }

@@ -12,43 +12,34 @@ export type Described = {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
+/** Puts pages of the reference into the frame of the site. */
+export type Frame = {
+  readonly headers: Readonly<Record<string, string>>
+  documentOf(page: ReferencePage): string
+}
+
 /** An example in JSON is cut after this many characters. */
 const EXAMPLE_CHARACTERS_MAX = 1500
 
-/** Returns the page at /docs: the guides, every operation with code samples, and every schema. It has no script. */
-export function referencePage(document: Described, guides: readonly Guide[], values: SampleValues): string {
-  const tags = taggedOperations(document)
-  const base = document.servers[0]?.url ?? ''
-  const links = [
-    ...guides.map(({ id, title }) => link(`guide-${id}`, title)),
-    ...tags.map(({ name }) => link(`tag-${name}`, name)),
-    link('schemas', 'Schemas')
-  ]
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${document.info.title} API</title>
-<link rel="icon" href="/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/reference.css">
-</head>
-<body>
-<nav aria-label="Contents"><a href="/">Home</a>
-<a href="#top">${document.info.title}</a><ul>${links.join('')}</ul></nav>
-<main id="top">
-<h1>${document.info.title} API <small>${document.info.version}</small></h1>
+/** A page of the reference, which the site puts into its frame. */
+export type ReferencePage = { readonly title: string; readonly path: string; readonly html: string }
+
+/** Returns the page at /docs: the guides, and every operation, which a script filters while words are typed. */
+export function referencePage(document: Described, guides: readonly Guide[]): ReferencePage {
+  const title = `${document.info.title} API`
+  return {
+    title,
+    path: '/docs',
+    html: `<h1>${title} <small>${document.info.version}</small></h1>
 <p>Machine-readable: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>,
-<a href="/llms.txt">llms.txt</a>.</p>
-${guides.map(guideSection).join('\n')}
-${tags.map((tag) => tagSection(tag, base, values)).join('\n')}
-<section id="schemas"><h2>Schemas</h2>
-${Object.entries(document.components.schemas).map(schemaSection).join('\n')}
-</section>
-</main>
-</body>
-</html>
-`
+<a href="/llms.txt">llms.txt</a>. Each page below is also Markdown, with <code>.md</code> behind its address.</p>
+<section class="card"><h2>Guides</h2>
+<ul>${guides.map(({ id, title }) => link(`guide/${id}`, title)).join('')}</ul></section>
+<p><input name="words" class="scripted" placeholder="Filter operations" aria-label="Filter operations"></p>
+<div data-filtered="words">
+${taggedOperations(document).map(tagSection).join('\n')}
+</div>`
+  }
 }
 
 /** Returns the same for language models, in the form of llmstxt.org: a list of contents with links. */
@@ -62,7 +53,7 @@ export function llmsText(document: Described, guides: readonly Guide[]): string 
       [
         `## ${name}\n`,
         ...operations.map(
-          ({ method, path, summary, operationId }) => `- [${method} ${path}](${base}/docs#${operationId}): ${summary}`
+          ({ method, path, summary, operationId }) => `- [${method} ${path}](${base}/docs/${operationId}): ${summary}`
         )
       ].join('\n')
     ),
@@ -71,22 +62,24 @@ export function llmsText(document: Described, guides: readonly Guide[]): string 
 }
 
 /** Returns the page of one operation, or undefined. */
-export function operationPage(document: Described, operationId: string, values: SampleValues): string | undefined {
-  const operation = taggedOperations(document)
-    .flatMap(({ operations }) => operations)
-    .find((each) => each.operationId === operationId)
+export function operationPage(
+  document: Described,
+  operationId: string,
+  values: SampleValues
+): ReferencePage | undefined {
+  const operation = operationOf(document, operationId)
   if (operation === undefined) return undefined
   const schemas = schemasOf(document, operation)
-  const content = `${operationSection(operation, document.servers[0]?.url ?? '', values)}
-${schemas.length === 0 ? '' : `<section><h2>Schemas</h2>${schemas.map(schemaSection).join('\n')}</section>`}`
-  return shell(`${operationId} · ${document.info.title}`, content)
+  const content = [
+    operationSection(operation, document.servers[0]?.url ?? '', values),
+    ...(schemas.length === 0 ? [] : ['<h2>Schemas</h2>', ...schemas.map(schemaSection)])
+  ].join('\n')
+  return below(operation.summary, operationId, content)
 }
 
 /** Returns the same as Markdown, for language models. */
 export function operationText(document: Described, operationId: string, values: SampleValues): string | undefined {
-  const operation = taggedOperations(document)
-    .flatMap(({ operations }) => operations)
-    .find((each) => each.operationId === operationId)
+  const operation = operationOf(document, operationId)
   if (operation === undefined) return undefined
   const { method, path, summary, description = '', parameters = [] } = operation
   const rows = parameters.map(
@@ -101,8 +94,14 @@ export function operationText(document: Described, operationId: string, values: 
 }
 
 /** Returns the page of one guide. */
-export function guidePage(document: Described, { title, text }: Guide): string {
-  return shell(`${title} · ${document.info.title}`, `<h1>${title}</h1>${paragraphs(text)}`)
+export function guidePage({ id, title, text }: Guide): ReferencePage {
+  return below(title, `guide/${id}`, `<h1>${title}</h1>${paragraphs(text)}`)
+}
+
+/** A page below /docs; links to guides and operations lead to their pages. */
+function below(title: string, name: string, content: string): ReferencePage {
+  const html = content.replaceAll('href="#guide-', 'href="/docs/guide/').replace(/href="#(?!schema-)/g, 'href="/docs/')
+  return { title, path: `/docs/${name}`, html: `<p><a href="/docs">All operations</a> ›</p>\n${html}` }
 }
 
 /** The schemas that an operation names, and those that these name. */
@@ -119,24 +118,10 @@ function schemasOf({ components: { schemas } }: Described, operation: Placed): (
   return [...found].flatMap((name) => (schemas[name] === undefined ? [] : [[name, schemas[name]] as const]))
 }
 
-function shell(title: string, content: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
-<link rel="icon" href="/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/reference.css">
-</head>
-<body>
-<nav aria-label="Contents"><a href="/">Home</a> <a href="/docs">All operations</a></nav>
-<main>
-${content.replaceAll('href="#guide-', 'href="/docs/guide/')}
-</main>
-</body>
-</html>
-`
+function operationOf(document: Described, operationId: string): Placed | undefined {
+  return taggedOperations(document)
+    .flatMap(({ operations }) => operations)
+    .find((each) => each.operationId === operationId)
 }
 
 function taggedOperations(document: Described) {
@@ -146,14 +131,15 @@ function taggedOperations(document: Described) {
   return document.tags.map((tag) => ({ ...tag, operations: placed.filter(({ tags }) => tags[0] === tag.name) }))
 }
 
-function tagSection(
-  { name, description, operations }: ReturnType<typeof taggedOperations>[number],
-  base: string,
-  values: SampleValues
-) {
-  return `<section id="tag-${escaped(name)}"><h2>${escaped(name)}</h2>
+function tagSection({ name, description, operations }: ReturnType<typeof taggedOperations>[number]): string {
+  const rows = operations.map(
+    ({ operationId, method, path, summary }) =>
+      `<tr><th scope="row"><a href="/docs/${operationId}">${inline(summary)}</a></th>` +
+      `<td>${method} <code>${escaped(path)}</code></td></tr>`
+  )
+  return `<section class="card"><h2>${escaped(name)}</h2>
 <p>${inline(description)}</p>
-${operations.map((operation) => operationSection(operation, base, values)).join('\n')}
+${table(`Operations of ${name}`, ['Operation', 'Address'], rows)}
 </section>`
 }
 
@@ -166,17 +152,17 @@ function operationSection(operation: Placed, base: string, values: SampleValues)
       : [])
   ]
   const body = Object.values(operation.requestBody?.content ?? {})[0]
-  return `<article id="${operationId}"><h3><a href="/docs/${operationId}">${inline(summary)}</a></h3>
-<p class="path"><b>${method}</b> <code>${escaped(path)}</code></p>
+  return `<h1>${inline(summary)}</h1>
+<p><b>${method}</b> <code>${escaped(path)}</code></p>
 ${[...marks, ...(description === undefined ? [] : [inline(description)])].map((text) => `<p>${text}</p>`).join('')}
 ${parameters.length === 0 ? '' : parameterTable(parameters, values)}
 ${body?.schema === undefined ? '' : `<p>Body: ${typeText(body.schema)}</p>`}
 ${answers(operation)}
 <details><summary>Code samples</summary>
 ${samplesOf(operation, base, values)
-  .map(({ language, text }) => `<h4>${language}</h4>${code(text, `${operationId} in ${language}`)}`)
+  .map(({ language, text }) => `<h2>${language}</h2>${code(text, `${operationId} in ${language}`)}`)
   .join('')}
-</details></article>`
+</details>`
 }
 
 function parameterTable(parameters: readonly Parameter[], values: SampleValues): string {
@@ -186,11 +172,7 @@ function parameterTable(parameters: readonly Parameter[], values: SampleValues):
       `<td>${typeText(schema)}</td><td>${inline(description)}</td>` +
       `<td>${example === undefined ? '' : `<code>${escaped(String(values.named[name] ?? example))}</code>`}</td></tr>`
   )
-  return table(['Parameter', 'In', 'Type', 'Meaning', 'Example'], rows)
-}
-
-function guideSection({ id, title, text }: Guide): string {
-  return `<section id="guide-${id}"><h2>${title}</h2>${paragraphs(text)}</section>`
+  return table('Parameters', ['Parameter', 'In', 'Type', 'Description', 'Example'], rows)
 }
 
 function answers({ responses, operationId }: Placed): string {
@@ -202,9 +184,9 @@ function answers({ responses, operationId }: Placed): string {
   const types = json?.schema === undefined ? '' : typeText(json.schema)
   const files =
     others.length === 0 ? '' : ` ${json === undefined ? '' : 'or '}<code>${others.join('</code> <code>')}</code>`
-  return `<p>Answer: ${types}${files}.
-Refusals: ${refused.join(', ')}.</p>
-${example === '' ? '' : `<details><summary>Example</summary>${code(example, `Answer of ${operationId}`)}</details>`}`
+  return `<p>Response: ${types}${files}.
+<a href="/docs/errors">Errors</a>: ${refused.join(', ')}.</p>
+${example === '' ? '' : `<details><summary>Example</summary>${code(example, `Response of ${operationId}`)}</details>`}`
 }
 
 function schemaSection([name, schema]: readonly [string, Schema]): string {
@@ -214,9 +196,10 @@ function schemaSection([name, schema]: readonly [string, Schema]): string {
       `<tr><th scope="row"><code>${escaped(property)}</code>${required.includes(property) ? '' : '?'}</th>` +
       `<td>${typeText(type)}</td><td>${inline(type.description ?? '')}</td></tr>`
   )
-  return `<article id="schema-${name}"><h3>${name}</h3>
+  return `<section class="card" id="schema-${name}"><h3>${name}</h3>
 ${description === undefined ? '' : `<p>${inline(description)}</p>`}
-${rows.length > 0 ? table(['Field', 'Type', 'Meaning'], rows) : `<p>${typeText(schema)}</p>`}</article>`
+${rows.length > 0 ? table(`Fields of ${name}`, ['Field', 'Type', 'Description'], rows) : `<p>${typeText(schema)}</p>`}
+</section>`
 }
 
 /** Returns a type as HTML: its name in JSON Schema, or a link to the schema. */
@@ -250,12 +233,12 @@ function cut(text: string): string {
   return text.length <= EXAMPLE_CHARACTERS_MAX ? text : `${text.slice(0, EXAMPLE_CHARACTERS_MAX)}\n…`
 }
 
-function table(names: readonly string[], rows: readonly string[]): string {
+function table(label: string, names: readonly string[], rows: readonly string[]): string {
   const head = names.map((name) => `<th scope="col">${name}</th>`).join('')
   const table = `<table><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table>`
-  return `<div class="table" tabindex="0" role="group" aria-label="${names[0]}s">${table}</div>`
+  return `<div class="scroll" tabindex="0" role="group" aria-label="${escaped(label)}">${table}</div>`
 }
 
-function link(id: string, text: string): string {
-  return `<li><a href="#${escaped(id)}">${escaped(text)}</a></li>`
+function link(name: string, text: string): string {
+  return `<li><a href="/docs/${escaped(name)}">${escaped(text)}</a></li>`
 }

@@ -24,17 +24,6 @@ const START = 'start'
 /** Growth of the range when it contained too few changes. */
 const WIDER = 4
 
-type ChangesInput = {
-  limit: number
-  offset?: number | undefined
-  after?: string | undefined
-  game?: string | undefined
-  leaderboardId?: number | undefined
-  player?: string | undefined
-  changeType?: LeaderboardChange['changeType'] | undefined
-  since?: number | undefined
-  until?: number | undefined
-}
 type ChangesRequest = {
   readonly filter: ChangeFilter
   /** As requested; its key is in the filter. */
@@ -63,8 +52,21 @@ export const EXAMPLE_CHANGE = {
   changedAt: '2026-03-01T18:22:05.000Z'
 }
 
+const changesInput = z.object({
+  limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
+  offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),
+  after: cursor({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
+  game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
+  leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
+  player: playerName().optional().describe('Only of players of this name, compared without case.'),
+  changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
+  since: instant().optional().describe('Only changes of this instant or later.'),
+  until: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('Only changes before this instant.'),
+  tz: zoneOfDays
+})
+
 /** `GET /api/leaderboard-changes`: changes of entries, newest first or from a cursor. */
-export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
+export const leaderboardChanges: Endpoint<z.infer<typeof changesInput>, ChangesRequest> = {
   operationId: 'getLeaderboardChanges',
   path: PATH,
   tags: ['Leaderboards'],
@@ -74,18 +76,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
     'follow them without a gap: begin with `after=start` and continue with the cursor in `Link: <…>; rel="next"`. ' +
     'That gives each change once, in the order of recording, whatever arrives meanwhile; at the end the list is ' +
     'empty and the link leads to later changes. Cursors are opaque, valid for one filter, and survive rebuilds.',
-  input: z.object({
-    limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
-    offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),
-    after: cursor({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
-    game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
-    leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
-    player: playerName().optional().describe('Only of players of this name, compared without case.'),
-    changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
-    since: instant().optional().describe('Only changes of this instant or later.'),
-    until: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('Only changes before this instant.'),
-    tz: zoneOfDays
-  }),
+  input: changesInput,
   resolve,
   reads: ({ filter: { titleId, leaderboardId } }): Dependency[] => {
     const ofTitle = titleId === null ? {} : { key: titleId }
@@ -107,7 +98,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   refuses: ['game_unknown', 'window_invalid', 'cursor_invalid']
 }
 
-async function resolve(input: ChangesInput, context: ResolveContext): Promise<ChangesRequest> {
+async function resolve(input: z.infer<typeof changesInput>, context: ResolveContext): Promise<ChangesRequest> {
   const { limit, offset, after, game, leaderboardId, player, changeType, since, until } = input
   if (leaderboardId !== undefined && game === undefined) {
     throw new Refusal('request_invalid', [

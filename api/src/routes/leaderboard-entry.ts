@@ -12,18 +12,20 @@ import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
 const ENTRIES_MAX = 10_000
-type BoardInput = {
-  game: string
-  leaderboardId: number
-  limit?: number | undefined
-  offset: number
-  asOf?: number | undefined
-}
 type BoardRequest = BoardId & { limit: number | null; offset: number; asOfMs: number | null }
 type Page = { readonly total: number; readonly entries: readonly BoardEntry[] }
 
+const boardInput = z.object({
+  game: gameParameter,
+  leaderboardId: boardParameter,
+  limit: integer({ min: 1, max: ENTRIES_MAX }).optional().describe('Maximum number of entries; default: all.'),
+  offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of entries to skip at the top.'),
+  asOf: instant().optional().describe('An instant in the past; default: now.'),
+  tz: zoneOfDays
+})
+
 /** `GET /api/game/:game/leaderboards/:leaderboardId`: a board, now or as of any instant. */
-export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
+export const leaderboard: Endpoint<z.infer<typeof boardInput>, BoardRequest> = {
   operationId: 'getLeaderboard',
   path: '/api/game/:game/leaderboards/:leaderboardId',
   tags: TAGS,
@@ -31,14 +33,7 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
   description:
     'The entries in the order of the board, with its ranks; players may share a rank. All of them, at most 10,000, ' +
     'unless `limit` is given; if there are more, `Link` has the next page. With `asOf`, the board at that instant.',
-  input: z.object({
-    game: gameParameter,
-    leaderboardId: boardParameter,
-    limit: integer({ min: 1, max: ENTRIES_MAX }).optional().describe('Maximum number of entries; default: all.'),
-    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of entries to skip at the top.'),
-    asOf: instant().optional().describe('An instant in the past; default: now.'),
-    tz: zoneOfDays
-  }),
+  input: boardInput,
   resolve: async ({ game, leaderboardId, limit, offset, asOf }, context) => {
     if (asOf !== undefined) requirePast('asOf', asOf, context.nowMs)
     const titleId = await knownGame(game, context)

@@ -64,15 +64,23 @@ export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undef
   refuses: ['title_unknown']
 }
 
-type RosterInput = {
-  players: { playerName: string; rank: number }[]
-  tolerance: number
-  titleId?: string | undefined
-}
 type RosterRequest = PlayersRequest & { readonly ranks: readonly number[]; readonly tolerance: number }
 
+const rosterInput = z.object({
+  players: bodyObjects(
+    'players',
+    { min: 1, max: NAMES_MAX },
+    {
+      playerName: bodyText({ max: NAME_CHARACTERS_MAX }).describe('The whole name, compared without case.'),
+      rank: bodyInteger(RANKS)
+    }
+  ),
+  tolerance: bodyInteger({ min: 0, max: TOLERANCE_MAX }).default(0).describe('Ranks.'),
+  titleId: bodyText({ max: NAME_CHARACTERS_MAX }).optional().describe('Only boards of this title: an id or a name.')
+})
+
 /** `POST /api/datasearch/roster`: the boards with entries of players at given ranks. */
-export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
+export const searchRoster: Endpoint<z.infer<typeof rosterInput>, RosterRequest> = {
   operationId: 'searchRoster',
   path: '/api/datasearch/roster',
   method: 'POST',
@@ -82,18 +90,7 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
     'Boards on which every player has the given rank, within `tolerance` ranks, closest first: by the sum of all ' +
     'differences, then by title and board. `players` of a result are in the order of the request; of a player’s ' +
     'several entries the nearest counts. At most 500 boards.',
-  input: z.object({
-    players: bodyObjects(
-      'players',
-      { min: 1, max: NAMES_MAX },
-      {
-        playerName: bodyText({ max: NAME_CHARACTERS_MAX }).describe('The whole name, compared without case.'),
-        rank: bodyInteger(RANKS)
-      }
-    ),
-    tolerance: bodyInteger({ min: 0, max: TOLERANCE_MAX }).default(0).describe('Ranks.'),
-    titleId: bodyText({ max: NAME_CHARACTERS_MAX }).optional().describe('Only boards of this title: an id or a name.')
-  }),
+  input: rosterInput,
   bodyExample: {
     players: [
       { playerName: 'ann', rank: 1 },

@@ -104,13 +104,6 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   refuses: ['game_unknown', 'leaderboard_unknown']
 }
 
-type RecentInput = {
-  limit: number
-  offset: number
-  game?: string | undefined
-  player?: string | undefined
-  contested: 'true' | 'false'
-}
 type RecentRequest = {
   limit: number
   offset: number
@@ -119,8 +112,16 @@ type RecentRequest = {
   contested: boolean
 }
 
+const recentInput = z.object({
+  limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
+  offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),
+  game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
+  player: playerName().optional().describe('Only of players of this name, compared without case.'),
+  contested: contestedParameter
+})
+
 /** `GET /api/records/recent`: new records on all boards. */
-export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
+export const recentlySetRecords: Endpoint<z.infer<typeof recentInput>, RecentRequest> = {
   operationId: 'getRecentRecords',
   path: '/api/records/recent',
   tags: TAGS,
@@ -128,13 +129,7 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   description:
     'Newest first, on any board: a better time or score than all before, or the first on a board. A record that a ' +
     'removal restored is not new and is not listed.',
-  input: z.object({
-    limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
-    offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),
-    game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
-    player: playerName().optional().describe('Only of players of this name, compared without case.'),
-    contested: contestedParameter
-  }),
+  input: recentInput,
   resolve: async ({ limit, offset, game, player, contested }, context) => ({
     limit,
     offset,

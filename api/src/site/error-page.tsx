@@ -39,15 +39,18 @@ export function errorDocument({ status, message, code }: Refusal, url: string, s
   )
 }
 
-/** Returns the words of a path, without what pages have in common. */
+/** Returns the words of a path, without what pages have in common, ids, and the names of files. */
 function wordsOf(url: string): string {
   const [path = ''] = url.split('?')
-  const segments = path
-    .split('/')
-    .filter((segment) => segment !== '' && !/^(games|boards|players|users)$/.test(segment))
+  const segments = path.replace(/\/boards\/\d+/, '').split('/')
   try {
-    return decodeURIComponent(segments.join(' ')).replaceAll('-', ' ').slice(0, 100)
+    return decodeURIComponent(segments.filter((segment) => !NO_WORDS.test(segment)).join(' '))
+      .replaceAll('-', ' ')
+      .slice(0, 100)
   } catch {
     return ''
   }
 }
+
+const NO_WORDS =
+  /^(?:|games|boards|players|users|achievements|compare|records|changes|embed|[0-9a-f]{8}|\w+\.(?:svg|png))$/

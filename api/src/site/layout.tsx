@@ -53,7 +53,7 @@ function Head({ view, site }: Omit<DocumentProps, 'notes'>) {
     'og:type': 'website',
     'og:site_name': SITE_NAME,
     'og:title': full,
-    'og:description': description ?? '',
+    ...(description === undefined ? {} : { 'og:description': description }),
     'og:url': url,
     'og:image': site.publicUrl + (view.picture ?? '/card.png'),
     'twitter:card': 'summary_large_image'

@@ -1,10 +1,7 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { instantOf } from '@gamenet/schemas'
 import { request } from 'undici'
-import { concurrentAnswers } from './concurrent-answers.js'
 import { figure, type Measurement, type Result, scaled } from './measurement.js'
 import { residentBytes, watchResident } from './process-figures.js'
 import {
@@ -21,7 +18,6 @@ const MINUTE_MS = 60_000
 const WATCH_MS = 20
 const MIB = 1024 * 1024
 const MEMORY_MIB_MAX = 64
-const ROUNDS = { rounds: 3, ms: 3500, timesIdle: 2 }
 const FORMATS = [
   { format: 'parquet', rowsPerSecond: 1_500_000 },
   { format: 'arrow', rowsPerSecond: 4_000_000 },
@@ -37,13 +33,12 @@ type Series = {
 }
 
 /**
- * Exports all samples of a title over HTTP, alone and during 500 requests a second. The service makes a file whole before its first byte
- * and keeps it for a minute, so each export has a URL of its own.
+ * Exports all samples of a title over HTTP. The service makes a file whole before its first byte and keeps it for a
+ * minute, so each export has a URL of its own.
  */
 export const exportApi: Measurement = {
   name: 'export-api',
-  claim:
-    'a whole series is exported at a million rows a second or more, in 64 MiB, and other answers take at most twice as long',
+  claim: 'a whole series is exported at a million rows a second or more, in 64 MiB',
   async run({ directory, scale, note }) {
     const service = await startQuietService(directory)
     try {
@@ -77,23 +72,11 @@ export const exportApi: Measurement = {
           }
         )
       }
-      const concurrent = FORMATS.map(({ format }) => ({
-        what: `exports as ${format}`,
-        work: (ms: number) => exportedRepeatedly(series, format, ms)
-      }))
-      return [...results, ...(await concurrentAnswers(service, concurrent, ROUNDS, note))]
+      return results
     } finally {
       await service.remove()
     }
   }
-}
-
-/** Reads exports in a separate thread for `ms` milliseconds. */
-async function exportedRepeatedly(series: Series, format: string, ms: number): Promise<string> {
-  const urls = Array.from({ length: ms }, () => seriesUrl(series, format))
-  const reader = new Worker(new URL('./export-reader.js', import.meta.url), { workerData: { urls, ms } })
-  const [exports] = await once(reader, 'message')
-  return `${exports} exports`
 }
 
 /** Returns a new URL of all rows: for one that was asked for before, the service would read the file that it keeps. */

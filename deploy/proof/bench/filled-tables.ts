@@ -1,25 +1,17 @@
-import { access, mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { ALL_RIGHTS } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
 
-/** Opens tables in a folder of the run; migrates and fills them unless an earlier measurement of the run has. */
+/** Opens tables in a folder of the run, migrates and fills them. */
 export async function openFilledTables(
   path: string,
   fill: (tables: ClickHouse) => Promise<unknown>
 ): Promise<ClickHouse> {
   await mkdir(path, { recursive: true })
   const tables = await openChdb({ path: join(path, 'tables'), grants: ALL_RIGHTS })
-  const filled = join(path, 'filled')
-  const isFilled = await access(filled).then(
-    () => true,
-    () => false
-  )
-  if (!isFilled) {
-    await migrate(tables.control)
-    await fill(tables)
-    await writeFile(filled, '')
-  }
+  await migrate(tables.control)
+  await fill(tables)
   return tables
 }

@@ -16,7 +16,6 @@ const MINUTE_MS = 60_000
 export type QuietService = Running & {
   readonly apiUrl: string
   readonly pid: number
-  readonly dataDirectory: string
   /** Runs `gamenet import`, which ends when all rows are readable; throws if it fails or publishes no row. */
   importFile(topic: string, file: string): Promise<void>
   /** Returns the value of a metric in /metrics, summed over its labels. */
@@ -29,11 +28,7 @@ const Imported = z.array(z.object({ published: z.int(), rejected: z.int() }))
 
 /** Starts the service on a new, empty directory. */
 export async function startQuietService(directory: string, environment: Environment = {}): Promise<QuietService> {
-  return await startQuietServiceOn(await mkdtemp(join(directory, 'data-')), environment)
-}
-
-/** Starts the service on the directory of an earlier one. */
-export async function startQuietServiceOn(dataDirectory: string, environment: Environment = {}): Promise<QuietService> {
+  const dataDirectory = await mkdtemp(join(directory, 'data-'))
   const service = await startGamenet({
     DATA_DIR: dataDirectory,
     UPSTREAM_URL: 'http://127.0.0.1:9',
@@ -48,7 +43,6 @@ export async function startQuietServiceOn(dataDirectory: string, environment: En
     ...service,
     apiUrl,
     pid: process.pid,
-    dataDirectory,
     async importFile(topic, file) {
       const done = await gamenet({ DATA_DIR: dataDirectory }, ['import', topic, file, '--json'])
       if (done.code !== 0) throw new Error(`the import of ${file} ended with ${done.code}: ${done.stderr}`)

@@ -17,7 +17,7 @@ import {
 const ROUNDS = 120
 const POLL_MS = 4
 /** Above every count of the world, so that it identifies a round in an answer. */
-export const FIRST_COUNT = 700_000_000
+const FIRST_COUNT = 700_000_000
 const STEP_MS = 60_000
 const ANSWERED_WITHIN_MS = 30_000
 
@@ -57,7 +57,7 @@ export const scrapeToAnswer: Measurement = {
 }
 
 /** Returns the milliseconds from sending a page with this count to an answer with it. */
-export async function scrapeUntilAnswered(
+async function scrapeUntilAnswered(
   { operatorUrl }: QuietService,
   client: Client,
   pages: Awaited<ReturnType<typeof startPages>>,
@@ -82,7 +82,7 @@ async function answerWith(client: Client, text: string): Promise<number> {
 }
 
 /** Serves the demo network's pages; the count of the first title identifies the round. */
-export async function startPages() {
+async function startPages() {
   let page = ''
   let sent: (at: number) => void = () => {}
   let step = 0

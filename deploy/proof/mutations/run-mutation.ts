@@ -1,17 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
-import { basename, join, relative } from 'node:path'
+import { cpSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { type Claim, patchOf } from './claims.js'
 
 /** Built in the copy, or of no use there. */
 const NOT_COPIED = ['node_modules', '.git', '.tap', '.campaign', '.turbo', 'data']
-const OURS = '@gamenet'
 const TEST_MS_MAX = 900_000
 
 /** The result of one mutation. `foundBy`: the first test that failed; undefined if none did. */
 export type Tried = { readonly mutation: string; readonly foundBy?: string }
 
-/** Copies the program below `root`, with its build. Packages of others are links; ours are those of the copy. */
+/** Copies the program below `root`, with its build, to a directory of the same disk. */
 export function copyProgram(root: string, copy: string): void {
   rmSync(copy, { recursive: true, force: true })
   cpSync(root, copy, {
@@ -19,15 +18,9 @@ export function copyProgram(root: string, copy: string): void {
     preserveTimestamps: true,
     filter: (path) => path === root || !NOT_COPIED.includes(basename(path))
   })
-  const modules = join(root, 'node_modules')
-  mkdirSync(join(copy, 'node_modules', OURS), { recursive: true })
-  for (const name of readdirSync(modules)) {
-    if (name !== OURS) symlinkSync(join(modules, name), join(copy, 'node_modules', name))
-  }
-  for (const name of readdirSync(join(modules, OURS))) {
-    const folder = relative(realpathSync(root), realpathSync(join(modules, OURS, name)))
-    symlinkSync(join(copy, folder), join(copy, 'node_modules', OURS, name))
-  }
+  // Hard links: the compiler names the files of a package by their real paths. Links to our packages are relative, and
+  // lead into the copy.
+  execFileSync('cp', ['-al', join(root, 'node_modules'), copy])
   // Inside of a repository git applies no patch to files that it ignores.
   execFileSync('git', ['init', '--quiet'], { cwd: copy })
 }

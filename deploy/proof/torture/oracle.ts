@@ -19,8 +19,9 @@ import {
 } from './world.js'
 
 /*
- * Compares the read tables with a plain fold of the upstream pages and the acknowledged writes. Each check returns the
- * differences that it found, as one sentence each.
+ * Compares what is stored of each page with the page, and the write side with the acknowledged writes. What is computed
+ * from that (rollups, changes, records) is compared with tables computed undisturbed from the same log. Each check
+ * returns the differences that it found, as one sentence each.
  */
 
 type Needs = {
@@ -112,29 +113,7 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
     if (!instants.some((ms) => ms > fromMs - 1000 && ms <= toMs))
       found.push(`the scrape from ${fromMs} to ${toMs} succeeded but has no row`)
   }
-  return [...found, ...(await rollupDifferences(tables))]
-}
-
-/** Compares the rollups with a fold of the counts. */
-async function rollupDifferences(tables: ClickHouse): Promise<string[]> {
-  const compare = async (rollup: string, key: string, bucket: string, of: string, base: string): Promise<string[]> => {
-    const [row] = await tables.control.rows(`
-      SELECT count() AS differing FROM (
-        SELECT r.${key} AS k, r.${bucket} AS b, r.min AS least, r.max AS most, r.sum AS total, r.samples AS n
-        FROM ${rollup} AS r FINAL) AS have
-      FULL OUTER JOIN (
-        SELECT c.${key} AS k, ${of} AS b, min(c.${base}) AS least, max(c.${base}) AS most, sum(c.${base}) AS total,
-          count() AS n
-        FROM (SELECT * FROM ${rollup.replace(/_(hour|day)$/, '')} FINAL) AS c GROUP BY k, b) AS want
-      ON have.k = want.k AND have.b = want.b
-      WHERE (have.least, have.most, have.total, have.n) != (want.least, want.most, want.total, want.n)`)
-    return equal(`rows of ${rollup} that differ`, Number(row?.differing), 0)
-  }
-  return [
-    ...(await compare('title_count_hour', 'title_id', 'hour', 'toStartOfHour(toDateTime(c.ts))', 'online')),
-    ...(await compare('title_count_day', 'title_id', 'day', 'toDate(c.ts)', 'online')),
-    ...(await compare('network_count_hour', 'metric', 'hour', 'toStartOfHour(toDateTime(c.ts))', 'value'))
-  ]
+  return found
 }
 
 /** Requires every row of an acknowledged file, and no other row than its own of any other file. */
@@ -195,14 +174,7 @@ async function presenceDifferences({ facts, tables, canBePartial }: Needs): Prom
       if (!canBePartial) found.push(...equal(`missing in step ${step} at ${ms}`, missing, []))
     }
   }
-  const rows = await tables.control.rows(`SELECT p.user_key AS userKey, p.is_online AS isOnline, p.game AS game,
-      toUnixTimestamp64Milli(p.ts) AS ms FROM presence AS p FINAL`)
-  const [kept, wanted] = [rows, events].map((all) =>
-    [...new Map(all.map(({ userKey, ms, isOnline, game }) => [`${userKey} at ${ms}`, `${isOnline} ${game}`]))].sort(
-      ([a], [b]) => byText(a, b)
-    )
-  )
-  return [...found, ...equal('presence', ...firstDifference(kept ?? [], wanted ?? []))]
+  return found
 }
 
 /** Returns a difference if a page was stored before it was shown, or long after. */
@@ -216,7 +188,7 @@ function misdated(facts: Facts, what: string, step: number, ms: number): string[
 type State = { readonly isGone: boolean; readonly rating: string; readonly ord: bigint; readonly step: number }
 type Shown = readonly UpstreamEntry[]
 
-/** Compares each board with its page at each visit: history, changes, records and the newest state. */
+/** Compares each board with its page at each visit. */
 async function boardDifferences(needs: Needs): Promise<string[]> {
   const found: string[] = []
   for (const board of boardsOfAll) found.push(...(await differencesOfBoard(needs, board)))
@@ -234,9 +206,6 @@ async function differencesOfBoard(
       x.is_gone AS isGone, x.rating AS rating, toString(x.ord) AS ord, x.step AS step
     FROM leaderboard_history AS x FINAL ${where} ORDER BY x.ts, x.epoch, x.offset`)
   const states = new Map<string, State>()
-  const changes: unknown[][] = []
-  const reigns: unknown[][] = []
-  let before: Shown = []
   for (const [ms, group] of grouped(rows, 'ms')) {
     for (const row of group) {
       const { isGone, rating, ord, step } = row
@@ -251,29 +220,6 @@ async function differencesOfBoard(
     const version = versionOfScore(leaderboardId, shown[0]?.score ?? '')
     const page = boardAt(facts.seed, titleId, leaderboardId, version).entries
     found.push(...equal(`${name} at ${ms}`, textOf(shown), textOf(page)))
-    changes.push(...changesBetween(before, page, ms))
-    if (before[0]?.score !== page[0]?.score) reigns.push([page[0]?.score, ms])
-    before = page
-  }
-  const ids = await tables.control.rows(`SELECT toUnixTimestamp64Milli(x.ts) AS ms, x.change AS change,
-      x.player AS player, x.previous_rank AS rankBefore, x.new_rank AS rank, x.previous_rating AS before, x.new_rating AS now
-    FROM leaderboard_change AS x FINAL ${where} AND x.is_change ORDER BY x.ts, x.player`)
-  const changed = ids.map((row) =>
-    [row.ms, row.change, row.player, row.rankBefore, row.rank, row.before, row.now].map((each) =>
-      each === null ? null : String(each)
-    )
-  )
-  found.push(...equal(`changes of ${name}`, ...firstDifference(changed, changes)))
-  const [record] = await tables.control.rows(`SELECT x.ratings AS ratings,
-      arrayMap(at -> toString(toUnixTimestamp64Milli(at)), x.from_at) AS froms FROM record_history AS x FINAL ${where}`)
-  const froms = (record?.froms ?? []) as string[]
-  const held = ((record?.ratings ?? []) as string[]).map((rating, at) => [rating, froms[at]])
-  found.push(...equal(`records of ${name}`, ...firstDifference(held, reigns)))
-  for (const table of ['leaderboard_entry', 'player_entry']) {
-    const entries = await tables.control.rows(
-      `SELECT x.rank AS rank, x.player AS name, x.rating AS score FROM ${table} AS x FINAL ${where} AND NOT x.is_gone`
-    )
-    found.push(...equal(`${table} of ${name}`, textOf(entries as unknown as Shown), textOf(before)))
   }
   return found
 }
@@ -292,23 +238,6 @@ function shownBy(states: ReadonlyMap<string, State>): UpstreamEntry[] {
 
 function textOf(entries: Shown): string[] {
   return entries.map(({ rank, name, score }) => `${String(rank).padStart(3)} ${name} ${score}`).sort()
-}
-
-/** Returns the changes between two pages, by name: entries that were added, removed, or have another score. */
-function changesBetween(before: Shown, now: Shown, ms: string): unknown[][] {
-  const was = new Map(before.map((entry) => [entry.name, entry]))
-  const is = new Map(now.map((entry) => [entry.name, entry]))
-  return [...new Set([...was.keys(), ...is.keys()])].sort(byText).flatMap((name) => {
-    const [old, next] = [was.get(name), is.get(name)]
-    if (old?.score === next?.score) return []
-    const change = old === undefined ? 'new' : next === undefined ? 'removed' : 'updated'
-    const rank = (entry: UpstreamEntry | undefined) => (entry === undefined ? null : `${entry.rank}`)
-    return [[ms, change, name, rank(old), rank(next), old?.score ?? null, next?.score ?? null]]
-  })
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
 }
 
 /** Returns the first differing elements of two lists, each with its index and the length of its list. */

@@ -1,6 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
-import { addErrorsPage, createHttpServer, limitConnections, type Readiness, requestIds, sendError } from '@gamenet/api'
+import {
+  addPlainErrorsPage,
+  createHttpServer,
+  limitConnections,
+  type Readiness,
+  requestIds,
+  sendError
+} from '@gamenet/api'
 import { errorMessage, parseJson, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -78,7 +85,7 @@ export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
     reply.type(needs.registry.contentType).send(await metricsText(needs.registry, logger))
   )
   // Faults of HTTP name it in `Link`.
-  void app.register(addErrorsPage)
+  void app.register(addPlainErrorsPage)
   return app
 }
 

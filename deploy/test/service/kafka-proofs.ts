@@ -3,7 +3,6 @@ import type { SharedKafka } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { listGaps } from '../../src/operate/gap/operation.js'
-import { scrape } from '../../src/operate/scrape/operation.js'
 import { type OpenLog, openLog } from '../../src/stores/log.js'
 import {
   type Environment,
@@ -19,7 +18,7 @@ import { startUpstream, type Upstream } from './upstream.js'
 /* Proofs that need a real Kafka, or several processes on it. */
 
 const LOOK_MS = 100
-const TITLE = '4d530064'
+const _TITLE = '4d530064'
 const T0 = Date.UTC(2015, 5, 1)
 const HOUR_MS = 3_600_000
 
@@ -43,7 +42,7 @@ export async function surroundings(
 }
 
 /** Opens a log with another consumer group than the service. */
-export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment: Environment): Promise<OpenLog> {
+async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment: Environment): Promise<OpenLog> {
   const log = await openLog(
     {
       engine: 'kafka',
@@ -75,7 +74,7 @@ export async function provesGap(
     encodeEvent(networkCountTopic, { observedAt: instantOf(T0 + n * HOUR_MS), online: 31 + n }, { source: '/test' })
   )
   await log.append(topic, counts)
-  const events = await readAll(log, [topic])
+  const events = await readAll(log, topic)
   const last = events.at(-1)
   const lost = events.filter(({ partition, value }) => partition === last?.partition && /"online":3[12]/.test(value))
   if (last === undefined || lost.length !== 2) throw new Error('three counts of one partition were to stand in the log')
@@ -109,43 +108,6 @@ export async function provesGap(
   return service
 }
 
-/** Two processes scrape the same pages at once: duplicates have one id, and a change of a board is published once. */
-export async function provesTwoIngests(
-  t: Test,
-  world: { upstream: Upstream; log: OpenLog; operatorUrls: readonly [string, string]; apiUrl: string }
-): Promise<void> {
-  const { upstream, log, operatorUrls, apiUrl } = world
-  const changes = async (): Promise<unknown[]> =>
-    (await (await fetch(`${apiUrl}/api/leaderboard-changes`)).json()) as unknown[]
-  const page = (score: string): void => {
-    const game = { titleId: TITLE, name: 'Halo 2', subtitle: '', online: 40, lobbies: null, hasBoards: true }
-    upstream.show({ registered: 21_345, online: 88, titles: [game] })
-    upstream.showGame(TITLE, {
-      lobbies: [{ host: 'ann', players: 3, most: 16 }],
-      boards: [{ leaderboardId: 9, name: 'Kills', entries: [{ rank: 1, name: 'ann', score }] }]
-    })
-  }
-  page('7')
-  await operationsAt(operatorUrls[0]).run(scrape, { source: 'all' })
-  await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180'])
-  const before = await changes()
-  page('8')
-  const runs = await Promise.all(operatorUrls.map((url) => operationsAt(url).run(scrape, { source: 'all' })))
-  t.ok(runs.flat().some(({ source, published }) => source === 'boards' && published > 0))
-  t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180']), {
-    wait: { caughtUp: true }
-  })
-  t.equal((await changes()).length, before.length + 1, 'the one change of the board')
-  const valueById = new Map<string, string>()
-  const topics = ['network-count', 'title-count', 'title', 'match-list', 'presence', 'leaderboard-entry']
-  for (const { topic, id, value } of await readAll(log, topics)) {
-    const known = valueById.get(id) ?? value
-    if (topic === 'leaderboard-entry' && valueById.has(id)) t.fail(`${id} was published twice`)
-    if (known !== value) t.fail(`${id} is published with ${known} and with ${value}`)
-    valueById.set(id, value)
-  }
-}
-
 /** A rebuild reads a topic from Kafka again; its partitions are divided among several threads. */
 export async function provesReload(t: Test, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const reach = { OPERATOR_URL: operatorUrl }
@@ -157,28 +119,19 @@ export async function provesReload(t: Test, { operatorUrl }: Pick<Running, 'oper
   await gamenetJson(reach, ['rebuild', 'cancel', 'title'])
 }
 
-type Event = {
-  readonly topic: string
-  readonly partition: number
-  readonly offset: number
-  /** Source and id together identify an event: two pages of one second may show the same title. */
-  readonly id: string
-  readonly value: string
-}
+type Event = { readonly partition: number; readonly offset: number; readonly value: string }
 
-/** Returns all current messages of topics, by partition in order. One reader, because each joins its group first. */
-async function readAll(log: OpenLog, topics: readonly string[]): Promise<Event[]> {
-  const extents = (await Promise.all(topics.map((topic) => log.extents(topic)))).flat()
-  const wanted = extents.reduce((sum, { first, next }) => sum + next - first, 0)
+/** Returns all current messages of a topic, by partition in order. */
+async function readAll(log: OpenLog, topic: string): Promise<Event[]> {
+  const wanted = (await log.extents(topic)).reduce((sum, { first, next }) => sum + next - first, 0)
   const events: Event[] = []
   const enough = new AbortController()
   if (wanted === 0) return events
   await log.consume({
-    topics,
+    topics: [topic],
     startAt: async () => 0,
-    deliver: async ({ topic, partition, records }) => {
-      for (const { offset, headers, value } of records)
-        events.push({ topic, partition, offset, id: `${headers.ce_source} ${headers.ce_id}`, value: String(value) })
+    deliver: async ({ partition, records }) => {
+      for (const { offset, value } of records) events.push({ partition, offset, value: String(value) })
       if (events.length >= wanted) enough.abort()
     },
     signal: enough.signal

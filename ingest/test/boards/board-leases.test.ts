@@ -225,8 +225,9 @@ async function endOne(
 /** `restart` ends the engine and opens it again on the same data. */
 type Engine = { readonly writes: () => Postgres; readonly restart: () => Promise<void> }
 
-function leasesContract(name: string, options: { skip?: string | false }, engine: Engine): void {
-  test(`${name}: after any steps of two processes, the leases equal those of a plain model`, options, async (t) => {
+/** What does not depend on who else is connected. */
+function leasesModel(engine: Engine): void {
+  test('after any steps of two processes, the leases equal those of a plain model', async (t) => {
     const writes = engine.writes()
     let takes = 0
     await fc.assert(
@@ -251,27 +252,7 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     t.ok(takes > 100, `${takes} leases were acquired`)
   })
 
-  test(
-    `${name}: two processes that acquire at the same time never get the same lease, and leave none`,
-    options,
-    async (t) => {
-      const writes = engine.writes()
-      await empty(writes)
-      const [first, second] = [boardLeases(writes, OPTIONS), boardLeases(writes, OPTIONS)]
-      const boards = Array.from({ length: 200 }, (_, id) => id)
-      await Promise.all([first.setBoards(TITLES[0], boards), second.setBoards(TITLES[0], boards)])
-      const got: BoardLease[] = []
-      for (let rounds = 0; rounds < 20 && got.length < 200; rounds += 1) {
-        const takes = await Promise.all([first, second, first, second].map((leases) => leases.acquire(9)))
-        got.push(...takes.flat())
-      }
-      t.equal(got.length, 200)
-      t.equal(new Set(got.map(keyOf)).size, 200)
-      t.same(await second.acquire(9), [])
-    }
-  )
-
-  test(`${name}: boards are visited although the clock was set back`, options, async (t) => {
+  test('boards are visited although the clock was set back', async (t) => {
     const writes = engine.writes()
     await empty(writes)
     const leases = boardLeases(writes, OPTIONS)
@@ -290,7 +271,7 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     t.match(await leases.acquire(9, everything), { length: 0 }, 'once')
   })
 
-  test(`${name}: active boards are visited more often than quiet ones, and all are visited`, options, async (t) => {
+  test('active boards are visited more often than quiet ones, and all are visited', async (t) => {
     const writes = engine.writes()
     await empty(writes)
     const leases = boardLeases(writes, OPTIONS)
@@ -313,6 +294,43 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     }
   })
 
+  test('a process with exclusive use of the write side waits for no lease of a dead one', async (t) => {
+    await empty(engine.writes())
+    const writes = engine.writes()
+    const before = boardLeases(writes, OPTIONS)
+    await before.setBoards(TITLES[0], [1])
+    const [held] = await before.acquire(1)
+    t.ok(await acquireEvaluationLease(writes, 'the dead'))
+    t.notOk(await acquireEvaluationLease(writes, 'the next'), 'the lease holds')
+    await endLeases(writes)
+    t.match(saidOf(await boardLeases(writes, OPTIONS).acquire(9)), [{ leaderboardId: 1, wasUnclean: true }])
+    t.ok(await acquireEvaluationLease(writes, 'the next'))
+    if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
+    await releaseEvaluationLease(writes, 'the next')
+  })
+}
+
+function leasesContract(name: string, options: { skip?: string | false }, engine: Engine): void {
+  test(
+    `${name}: two processes that acquire at the same time never get the same lease, and leave none`,
+    options,
+    async (t) => {
+      const writes = engine.writes()
+      await empty(writes)
+      const [first, second] = [boardLeases(writes, OPTIONS), boardLeases(writes, OPTIONS)]
+      const boards = Array.from({ length: 200 }, (_, id) => id)
+      await Promise.all([first.setBoards(TITLES[0], boards), second.setBoards(TITLES[0], boards)])
+      const got: BoardLease[] = []
+      for (let rounds = 0; rounds < 20 && got.length < 200; rounds += 1) {
+        const takes = await Promise.all([first, second, first, second].map((leases) => leases.acquire(9)))
+        got.push(...takes.flat())
+      }
+      t.equal(got.length, 200)
+      t.equal(new Set(got.map(keyOf)).size, 200)
+      t.same(await second.acquire(9), [])
+    }
+  )
+
   test(`${name}: leases outlive the engine, and one that was held at its death is unclean`, options, async (t) => {
     await empty(engine.writes())
     const before = boardLeases(engine.writes(), OPTIONS)
@@ -333,25 +351,6 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     ])
     for (const lease of both) t.equal(await after.renew(lease), false, 'and the old process has lost it')
   })
-
-  test(
-    `${name}: a process with exclusive use of the write side waits for no lease of a dead one`,
-    options,
-    async (t) => {
-      await empty(engine.writes())
-      const writes = engine.writes()
-      const before = boardLeases(writes, OPTIONS)
-      await before.setBoards(TITLES[0], [1])
-      const [held] = await before.acquire(1)
-      t.ok(await acquireEvaluationLease(writes, 'the dead'))
-      t.notOk(await acquireEvaluationLease(writes, 'the next'), 'the lease holds')
-      await endLeases(writes)
-      t.match(saidOf(await boardLeases(writes, OPTIONS).acquire(9)), [{ leaderboardId: 1, wasUnclean: true }])
-      t.ok(await acquireEvaluationLease(writes, 'the next'))
-      if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
-      await releaseEvaluationLease(writes, 'the next')
-    }
-  )
 }
 
 let embedded: Postgres | undefined
@@ -370,18 +369,16 @@ const opened = (engine: Postgres | undefined): Postgres => {
   if (engine === undefined) throw new Error('The engine was not opened.')
   return engine
 }
-leasesContract(
-  'PGlite',
-  {},
-  {
-    writes: () => opened(embedded),
-    async restart() {
-      await embedded?.close()
-      await openEmbedded()
-      await embedded?.script(`SET search_path = ${PATH}`)
-    }
+const onPglite: Engine = {
+  writes: () => opened(embedded),
+  async restart() {
+    await embedded?.close()
+    await openEmbedded()
+    await embedded?.script(`SET search_path = ${PATH}`)
   }
-)
+}
+leasesModel(onPglite)
+leasesContract('PGlite', {}, onPglite)
 test('PGlite closes', async () => {
   await embedded?.close()
 })

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { eventTableName } from '../events/event-table.js'
 import { readBrokenParts, readDamage, storeDamage } from '../store/damage.js'
 import { type Pointers, readPointers } from '../store/generation.js'
@@ -36,7 +37,7 @@ export class DamagedTables {
   readonly #tables = new Set<string>()
   readonly #gone = new Map<string, string>()
   readonly #left = new Map<string, string>()
-  readonly #watchers = new Set<() => void>()
+  readonly #emitter = new EventEmitter()
   #marks = 0
 
   constructor(store: Store, projections: readonly Projection[]) {
@@ -64,16 +65,7 @@ export class DamagedTables {
 
   /** Resolves when there are other marks than `seen`, or the signal aborts. */
   async marked(seen: number, signal: AbortSignal): Promise<void> {
-    while (this.#marks === seen && !signal.aborted)
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          this.#watchers.delete(done)
-          signal.removeEventListener('abort', done)
-          resolve()
-        }
-        this.#watchers.add(done)
-        signal.addEventListener('abort', done, { once: true })
-      })
+    if (this.#marks === seen) await once(this.#emitter, 'mark', { signal }).catch(() => undefined)
   }
 
   /**
@@ -89,7 +81,7 @@ export class DamagedTables {
     // Before the record: no answer reads them from now on.
     for (const name of this.#reasons.keys()) this.#tables.add(name)
     this.#marks += 1
-    for (const watch of [...this.#watchers]) watch()
+    this.#emitter.emit('mark')
     const pointers = await this.#store.do(readPointers)
     for (const name of computedFrom(this.#reasons, pointers, this.#projections)) this.#tables.add(name)
     const names = [...this.#unrecorded]

@@ -116,7 +116,7 @@ async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
 async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
   const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
   const statement = String(row?.statement)
-    .replace(/^CREATE TABLE \w+\./, 'CREATE TABLE ')
+    .replace(/\b(CREATE TABLE|CREATE VIEW|FROM|JOIN) \w+\./g, '$1 ')
     .replaceAll(OLD_PARTS, '')
     .replace(/\nSETTINGS index_granularity = 8192$/, '')
     .replaceAll(GENERATION, '$1')

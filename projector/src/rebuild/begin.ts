@@ -22,6 +22,7 @@ import { type Live, liveOf, type RebuildContext, requireSoundSources } from './c
 import { type RebuildPlan, RebuildRefused } from './contract.js'
 import { type Measured, measureCosts, wholeRange } from './cost.js'
 import { LOAD_COST } from './estimate.js'
+import { sizesAt } from './fill.js'
 import { concurrentRebuild } from './find-rebuild.js'
 import { freeSpaceFor } from './free-space.js'
 import { nextId } from './leftovers.js'
@@ -39,14 +40,14 @@ type MeasuredPlan = RebuildPlan & { readonly measured: Measured }
  * to it.
  */
 export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<MeasuredPlan> {
-  const { projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
+  const { projections, folding, signal, reservedBytes, process } = context
   const unit = unitFor(projections, request)
   const live = await liveOf(context)
   const { store } = live
   const checkpoints = await Checkpoints.read(store)
   // A sample contains rows of people: an erasure waits for steps that may still store some.
   const sampling: StepContext = { store, folding, signal, inStep: (step) => context.steps.run(step) }
-  const as = { sizes: stepSizes, process }
+  const as = { sizes: sizesAt(context.sizes, request.rate ?? null), process }
   const measured = await measureCosts(sampling, unit, { live, checkpoints }, as).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
@@ -154,7 +155,7 @@ async function createRecord(
 ): Promise<RebuildRecord> {
   const { store, projections } = context
   const live = await liveOf(context)
-  const { projection, until, isFromLog, retracts, isAutomatic } = request
+  const { projection, until, isFromLog, rate = null, retracts, isAutomatic } = request
   const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
   const target = targetOf(unit, await Checkpoints.read(live.store), end)
@@ -197,6 +198,7 @@ async function createRecord(
       reason: null,
       until,
       isFromLog,
+      rate,
       retracts,
       isAutomatic,
       startedAt: now,

@@ -62,6 +62,8 @@ export const RebuildStatus = z.object({
   /** An instant or an offset; null when it goes to the end. */
   until: z.string().nullable(),
   isFromLog: z.boolean(),
+  /** Most events per second of the fill; null without a limit. */
+  rate: z.number().nullable(),
   /** The import that it undoes; null otherwise. */
   retracts: z.string().nullable(),
   /** Its swap and its end need no operator. */
@@ -173,14 +175,22 @@ export class StepsHeld extends RebuildRefused {
   override readonly name = 'StepsHeld'
 }
 
-/** Operations on rebuilds, by the projection's name. They reject with a {@link RebuildRefused} if it is impossible. */
+/**
+ * Operations on rebuilds, by the name of the projection, or `all` for all of them. They reject with a
+ * {@link RebuildRefused} if it is impossible.
+ */
 export type Rebuilds = {
   plan(projection: string, options?: { readonly isFromLog?: boolean }): Promise<RebuildPlan>
   /** Resolves when the rebuild has begun; it continues in the background, also after restarts. */
-  start(projection: string, options?: { readonly until?: string; readonly isFromLog?: boolean }): Promise<RebuildStatus>
+  start(
+    projection: string,
+    options?: { readonly until?: string; readonly isFromLog?: boolean; readonly rate?: number }
+  ): Promise<RebuildStatus>
   /** Returns all rebuilds, past ones too, the newest first. */
   list(): Promise<RebuildStatus[]>
   pause(projection: string): Promise<RebuildStatus>
+  /** Sets the most events per second of the fill, also of a paused one, which goes on; 0 pauses it. */
+  rate(projection: string, eventsPerSecond: number): Promise<RebuildStatus>
   resume(projection: string): Promise<RebuildStatus>
   /** Ends a rebuild that was not swapped, and drops its tables. */
   cancel(projection: string): Promise<RebuildStatus>

@@ -44,6 +44,23 @@ export const STEP_SIZES: StepSizes = {
   catchUp: 500_000
 }
 
+/** Least events of a step at a low rate. */
+const RATE_EVENTS_LEAST = 1000
+
+/** Returns the sizes of steps at a rate in events per second: small ones, so that it is held from the beginning. */
+export function sizesAt(sizes: StepSizes, rate: number | null): StepSizes {
+  if (rate === null) return sizes
+  const most = Math.max(RATE_EVENTS_LEAST, Math.round((rate * STEP_MS) / 1000))
+  const { least, sliceOfFold, sliceOfStatement } = sizes
+  return {
+    ...sizes,
+    least: Math.min(least, most),
+    most: Math.min(sizes.most, most),
+    sliceOfFold: Math.min(sliceOfFold, most),
+    sliceOfStatement: Math.min(sliceOfStatement, most)
+  }
+}
+
 /** Returns the number of events of a slice of the keys of a projection with this many events. */
 export function sliceEvents({ form }: Projection, events: number, sizes: StepSizes): number {
   const few = Math.max(SMALL_SLICE_EVENTS, events / SMALL_SLICES)
@@ -56,14 +73,17 @@ function slicesCheckpoint({ id }: RebuildRecord, projection: string): string {
   return generationName(`slices:${projection}`, id)
 }
 
+/** Runs a wait. */
+export type Held = (wait: () => Promise<void>) => Promise<void>
+
 export type Filling = {
   /** The tables under the names of the rebuild, its checkpoints among them. */
   readonly step: StepContext
   readonly unit: readonly Projection[]
   readonly record: RebuildRecord
-  readonly sizes: StepSizes
-  /** Called before each step; false pauses the fill. */
-  readonly shouldContinue: () => Promise<boolean>
+  readonly sizes: () => StepSizes
+  /** Called before each step; false pauses the fill. Waits for the rate inside `held`, which may stop other work. */
+  readonly shouldContinue: (held?: Held) => Promise<boolean>
   /** Called after each step. */
   readonly onStep: (step: { readonly projection: string; readonly done: number; readonly events: number }) => void
 }
@@ -77,7 +97,7 @@ export type Filling = {
 export async function fill(filling: Filling): Promise<boolean> {
   const { unit, record } = filling
   let hasFailed = false
-  const each = { ...filling, shouldContinue: async () => !hasFailed && (await filling.shouldContinue()) }
+  const each: Filling = { ...filling, shouldContinue: async () => !hasFailed && (await filling.shouldContinue()) }
   const fills = new Map<Projection, Promise<boolean>>()
   const fillOne = async (projection: Projection): Promise<boolean> => {
     const sources = sourcesOf(unit, projection).map((source) => fills.get(source))
@@ -104,14 +124,14 @@ async function fillStretches(
   const name = projectionCheckpoint(projection.name)
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(step.store)
-  const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
+  const within = (events: number) => Math.min(sizes().most, Math.max(sizes().least, Math.round(events)))
   // Every step of a projection that reads another table reads much of it again, so fewer steps are faster.
   const isReadAgain = projection.after !== undefined
-  let stepEvents = isReadAgain ? sizes.most : sizes.least
+  let stepEvents = isReadAgain ? sizes().most : sizes().least
   for (;;) {
-    const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
-    if (range.length === 0) return true
     if (!(await shouldContinue())) return false
+    const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, within(stepEvents))
+    if (range.length === 0) return true
     const begun = performance.now()
     try {
       const ranges = isReadAgain ? [range] : halvesOf(range)
@@ -121,7 +141,7 @@ async function fillStretches(
       )
       for (const each of ended) if (each.status === 'rejected') throw each.reason
     } catch (error) {
-      if (lengthOf(range) <= sizes.least || step.signal.aborted || error instanceof StepsHeld) throw error
+      if (lengthOf(range) <= sizes().least || step.signal.aborted || error instanceof StepsHeld) throw error
       stepEvents = within(lengthOf(range) / STEP_PARTS)
       continue
     }
@@ -236,7 +256,7 @@ function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints)
  * @returns the number of events
  */
 export async function catchUp(
-  { step, unit, sizes }: Pick<Filling, 'step' | 'unit' | 'sizes'>,
+  { step, unit, sizes }: Pick<Filling, 'step' | 'unit'> & { readonly sizes: StepSizes },
   live: Checkpoints
 ): Promise<number> {
   const checkpoints = await Checkpoints.read(step.store)

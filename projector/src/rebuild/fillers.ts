@@ -1,10 +1,11 @@
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, pause } from '@gamenet/schemas'
 import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
 import { foreignStatementsIn, liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
 import { RebuildRefused, type RebuildState, StepsHeld } from './contract.js'
 import { Estimate } from './estimate.js'
-import { type Filling, fill } from './fill.js'
+import { type Filling, fill, type Held, sizesAt } from './fill.js'
 import { freeSpaceFor } from './free-space.js'
+import { Pace } from './pace.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload } from './reload.js'
 import { restAfter } from './rest-after.js'
@@ -13,6 +14,8 @@ import { isInterrupted } from './swap.js'
 const ATTEMPTS = 5
 /** Interval of checks for rebuilds of other processes. */
 const POLL_MS = 2000
+/** Longest time until a fill that waits for its rate sees that this was changed, or that it is paused. */
+const PACE_MS = 500
 /** Interval of heartbeats, and the age of the last one at which a process counts as dead. */
 const SEEN_MS = 5000
 const DEAD_MS = 30_000
@@ -132,7 +135,7 @@ export class Fillers {
 
   /** Stores the state of a failed fill. Returns whether it ends: by this state, or by an operator. */
   async #isEnded(record: RebuildRecord, state: RebuildState, reason: string): Promise<boolean> {
-    if (!(await this.#isFilling(record))) return true
+    if ((await this.#fillingNow(record)) === undefined) return true
     if (state === 'filling') return false
     await this.#change(record, { state, reason })
     return true
@@ -143,14 +146,28 @@ export class Fillers {
     const estimate = this.estimateOf(record)
     const step = stepContextOf(this.#context, record, await liveOf(this.#context))
     let notedAt = performance.now()
+    const pace = new Pace(notedAt)
+    let { rate } = record
+    /** Waits until the rate allows the next step; false if the fill has been paused or ended meanwhile. */
+    const keepsPace = async (held: Held): Promise<boolean> => {
+      for (;;) {
+        const now = signal.aborted ? undefined : await this.#fillingNow(record)
+        if (now === undefined) return false
+        rate = now.rate
+        const waitMs = pace.waitMs(rate, performance.now())
+        if (waitMs === 0) return true
+        await held(() => pause(Math.min(waitMs, PACE_MS), signal).catch(() => undefined))
+        notedAt = performance.now()
+      }
+    }
     const filling: Filling = {
       // A statement of a fill may last half a minute.
       step: { ...step, store: step.store.with({ signal }) },
       unit: unitOf(this.#context, record),
       record,
-      sizes: this.#context.sizes,
-      shouldContinue: async () => {
-        if (signal.aborted || !(await this.#isFilling(record))) return false
+      sizes: () => sizesAt(this.#context.sizes, rate),
+      shouldContinue: async (held = (wait) => wait()) => {
+        if (!(await keepsPace(held))) return false
         const [obstacle] = (await freeSpaceFor(store, 0, reservedBytes)).obstacles
         if (obstacle !== undefined) throw new NoRoom(obstacle)
         return true
@@ -160,6 +177,7 @@ export class Fillers {
         const now = performance.now()
         estimate.add(projection, events, (now - notedAt) / 1000, now)
         notedAt = now
+        pace.took(events)
       }
     }
     estimate.begin(notedAt)
@@ -172,18 +190,19 @@ export class Fillers {
     const topic = reloadedTopic(record)
     const isLoaded =
       topic === undefined || (await reload(this.#context, record, topic, record.target[topic.name] ?? [], filling))
-    return isLoaded && (await fill(filling))
+    // The rate counts for the last step, too.
+    return isLoaded && (await fill(filling)) && (await filling.shouldContinue())
   }
 
-  async #isFilling({ id }: RebuildRecord): Promise<boolean> {
-    return (await readRebuilds(this.#context.store)).some((each) => each.id === id && each.state === 'filling')
+  /** Returns the newest record of a rebuild; undefined unless it is `filling`. */
+  async #fillingNow({ id }: RebuildRecord): Promise<RebuildRecord | undefined> {
+    return (await readRebuilds(this.#context.store)).find((each) => each.id === id && each.state === 'filling')
   }
 
   /** Changes the record only while it is `filling`: an operator may have changed it. */
-  async #change({ id }: RebuildRecord, change: Partial<RebuildRecord>): Promise<void> {
-    const { store } = this.#context
-    const newest = (await readRebuilds(store)).find((each) => each.id === id)
-    if (newest?.state === 'filling') await storeRebuild(store, newest, change, 'fill')
+  async #change(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<void> {
+    const newest = await this.#fillingNow(record)
+    if (newest !== undefined) await storeRebuild(this.#context.store, newest, change, 'fill')
   }
 
   async #isOurs(record: RebuildRecord): Promise<boolean> {

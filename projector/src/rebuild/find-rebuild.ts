@@ -2,17 +2,14 @@ import type { RebuildContext } from './context.js'
 import { RebuildRefused } from './contract.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import { isUnderWay } from './states.js'
-import { projectionNamed, type RebuildRequest, unitFor } from './unit.js'
+import { type RebuildRequest, requireKnown, unitFor } from './unit.js'
 
 /**
  * Returns the rebuild of a projection that is under way. Throws a {@link RebuildRefused} with the next step if there is
  * none.
  */
-export async function rebuildUnderWay(
-  { store, projections }: RebuildContext,
-  projection: string
-): Promise<RebuildRecord> {
-  const { name } = projectionNamed(projections, projection)
+export async function rebuildUnderWay({ store, projections }: RebuildContext, name: string): Promise<RebuildRecord> {
+  requireKnown(projections, name)
   const records = await readRebuilds(store)
   const record = records.find((each) => each.projection === name && isUnderWay(each))
   if (record !== undefined) return record
@@ -26,12 +23,9 @@ export async function rebuildUnderWay(
  * Returns the swapped rebuild of a projection, whose former tables are kept. Throws a {@link RebuildRefused} if there
  * is none.
  */
-export async function rebuildSwapped(
-  { store, projections }: RebuildContext,
-  projection: string
-): Promise<RebuildRecord> {
-  const { name } = projectionNamed(projections, projection)
-  const records = (await readRebuilds(store)).filter(({ unit }) => unit.includes(name))
+export async function rebuildSwapped({ store, projections }: RebuildContext, name: string): Promise<RebuildRecord> {
+  requireKnown(projections, name)
+  const records = (await readRebuilds(store)).filter((each) => each.projection === name || each.unit.includes(name))
   const swapped = records.filter(({ state }) => state === 'swapped')
   const record = swapped.find((each) => each.projection === name)
   if (record !== undefined) return record

@@ -113,11 +113,12 @@ export class RebuildOperations implements Rebuilds {
 
   async start(
     projection: string,
-    { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
+    { until, isFromLog = false, rate }: Parameters<Rebuilds['start']>[1] = {}
   ): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
       const record = await beginRebuild(this.#context, {
-        ...{ projection, until, isFromLog },
+        ...{ projection, until: until ?? null, isFromLog },
+        ...(rate === undefined ? {} : { rate }),
         retracts: null,
         isAutomatic: false
       })
@@ -141,14 +142,22 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
+  async rate(projection: string, rate: number): Promise<RebuildStatus> {
+    return rate === 0 ? await this.pause(projection) : await this.#resume(projection, { rate })
+  }
+
   async resume(projection: string): Promise<RebuildStatus> {
+    return await this.#resume(projection)
+  }
+
+  async #resume(projection: string, change?: Pick<RebuildRecord, 'rate'>): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireAllowed(record, 'resume', 'resumed')
       await requireOwnStatements(this.#context, record)
       // A rebuild in the state `filling` whose process has ended needs no new state, only a process that continues it.
-      const resumed =
-        record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
+      const isUnchanged = record.state === 'filling' && change === undefined
+      const resumed = isUnchanged ? record : await this.#store(record, { state: 'filling', reason: null, ...change })
       this.#fillers.wake()
       return await this.#statusOf(resumed)
     })

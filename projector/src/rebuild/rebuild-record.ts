@@ -25,6 +25,8 @@ export const RebuildRecord = z.object({
   reason: z.string().nullable(),
   until: z.string().nullable(),
   isFromLog: z.boolean(),
+  /** Most events per second of the fill; null without a limit. */
+  rate: z.number().nullable(),
   /** The import that it undoes. */
   retracts: z.string().nullable(),
   /** Its swap and its end need no operator. */

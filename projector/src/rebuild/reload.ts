@@ -48,7 +48,7 @@ export async function reload(
     await copyExpiredEvents(context, record, topic, { live, target, extents: await extentsOf(loader, topic, signal) })
     let movedAt = performance.now()
     for (;;) {
-      if (!(await shouldContinue())) return false
+      if (!(await shouldContinue((wait) => loader.whilePaused(wait)))) return false
       await pause(LOOK_MS, signal)
       const now = left(await Checkpoints.read(store))
       onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now })

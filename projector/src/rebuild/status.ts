@@ -11,9 +11,11 @@ export async function statusOf(
   fillers: Fillers,
   record: RebuildRecord
 ): Promise<RebuildStatus> {
-  const { id, projection, unit, state, reason, until, isFromLog, retracts, isAutomatic, startedAt, changedAt } = record
+  const { id, projection, unit, state, reason, until, isFromLog, rate, retracts, isAutomatic } = record
   return {
-    ...{ id, projection, unit, state, reason, until, isFromLog, retracts, isAutomatic, startedAt, changedAt },
+    ...{ id, projection, unit, state, reason, until, isFromLog, rate, retracts, isAutomatic },
+    startedAt: record.startedAt,
+    changedAt: record.changedAt,
     tables: waitingTables(record),
     verification: record.verification,
     progress: await progressOf(context, fillers, record)
@@ -35,12 +37,15 @@ export async function progressOf(
     Object.keys(record.events).map((name) => [name, Math.max(0, (record.events[name] ?? 0) - (done.get(name) ?? 0))])
   )
   const estimate = fillers.estimateOf(record)
+  const events = [...done.values()].reduce((sum, each) => sum + each, 0)
+  const seconds = estimate.remaining(left, performance.now())
+  const rate = record.rate ?? Infinity
   return {
     projection: [...left].find(([, events]) => events > 0)?.[0] ?? '',
-    done: [...done.values()].reduce((sum, events) => sum + events, 0),
+    done: events,
     total,
     share: estimate.shareOf(done, left),
-    eventsPerSecond: estimate.eventsPerSecond,
-    etaSeconds: estimate.remaining(left, performance.now())
+    eventsPerSecond: estimate.eventsPerSecond && Math.min(rate, estimate.eventsPerSecond),
+    etaSeconds: Math.max(seconds, (total - events) / rate)
   }
 }

@@ -1,6 +1,9 @@
 import { type Projection, withDependents, withSources } from '../store/projection.js'
 import { RebuildRefused } from './contract.js'
 
+/** Names a rebuild of all projections. */
+export const ALL = 'all'
+
 /** A request for a rebuild. */
 export type RebuildRequest = {
   readonly projection: string
@@ -8,6 +11,8 @@ export type RebuildRequest = {
   readonly others?: readonly string[]
   readonly until: string | null
   readonly isFromLog: boolean
+  /** Most events per second of the fill. */
+  readonly rate?: number
   /** The import that is undone; then all projections of the topic are rebuilt. */
   readonly retracts: string | null
   /** True if its swap and its end need no operator. */
@@ -24,6 +29,12 @@ export function unitFor(
   projections: readonly Projection[],
   { projection, others = [], until, isFromLog, retracts }: Omit<RebuildRequest, 'isAutomatic'>
 ): readonly Projection[] {
+  if (projection === ALL) {
+    if (!isFromLog) return projections
+    throw new RebuildRefused('--from-log loads the events of one topic: give a projection instead of all.', {
+      isUsage: true
+    })
+  }
   const { name, from } = projectionNamed(projections, projection)
   if (until !== null && isFromLog) {
     throw new RebuildRefused(
@@ -38,10 +49,15 @@ export function unitFor(
   return withDependents(projections, new Set(isFromLog || retracts !== null ? ofTopic : [name, ...others]))
 }
 
+/** Throws a {@link RebuildRefused} that lists the known projections, unless this is one of them, or all. */
+export function requireKnown(projections: readonly Projection[], name: string): void {
+  if (name !== ALL) projectionNamed(projections, name)
+}
+
 /** Returns the projection of a name. Throws a {@link RebuildRefused} that lists the known ones. */
 export function projectionNamed(projections: readonly Projection[], name: string): Projection {
   const found = projections.find((each) => each.name === name)
   if (found !== undefined) return found
-  const names = projections.map((each) => each.name).join(', ')
+  const names = [...projections.map((each) => each.name), ALL].join(', ')
   throw new RebuildRefused(`There is no projection ${JSON.stringify(name)}; there are ${names}.`, { isUsage: true })
 }

@@ -63,14 +63,14 @@ export const achievements: readonly Achievement[] = [
   network(16, 'double-feature', 'Double Feature', 'Play 3 games on one day.', 10),
 
   // Boards.
-  network(17, 'on-the-board', 'On the Board', 'Stand on a leaderboard.', 5),
+  network(17, 'on-the-board', 'On the Board', 'Appear on a leaderboard.', 5),
   network(18, 'all-rounder', 'All-Rounder', 'Have stood on 10 leaderboards.', 20),
   network(19, 'everywhere', 'Everywhere at Once', 'Have stood on 50 leaderboards.', 50),
-  network(20, 'top-hundred', 'Top Hundred', 'Stand among the first 100 of a board with more.', 5),
-  network(21, 'top-ten', 'Top Ten', 'Stand among the first 10 of a board with more.', 15),
-  network(22, 'podium', 'Podium', 'Stand among the first 3 of a board with 10 entries.', 25),
+  network(20, 'top-hundred', 'Top Hundred', 'Reach the top 100 of a board with more.', 5),
+  network(21, 'top-ten', 'Top Ten', 'Reach the top 10 of a board with more.', 15),
+  network(22, 'podium', 'Podium', 'Reach the top 3 of a board with 10 entries.', 25),
   network(23, 'number-one', 'Number One', 'Lead a board with 10 entries.', 40),
-  network(24, 'five-tens', 'Five Tens', 'Have stood among the first 10 of 5 boards with more.', 40),
+  network(24, 'five-tens', 'Five Tens', 'Have reached the top 10 of 5 boards with more.', 40),
   network(25, 'dynasty', 'Dynasty', 'Have led 5 boards with 10 entries.', 80),
   network(26, 'globetrotter', 'Globetrotter', 'Have stood on boards of 5 games.', 25),
 
@@ -98,8 +98,8 @@ export const achievements: readonly Achievement[] = [
   title(41, 'battlefront-hour', 'Recruit', 'Play for an hour.', 5, BATTLEFRONT),
   title(42, 'battlefront-day', 'Veteran', 'Play for 24 hours.', 40, BATTLEFRONT),
   title(43, 'gotham-hour', 'Street Legal', 'Play for an hour.', 5, GOTHAM),
-  title(44, 'gotham-board', 'Kudos', 'Stand on one of its boards.', 10, GOTHAM),
-  title(45, 'gotham-ten', 'Racing Line', 'Stand among the first 10 of a board.', 25, GOTHAM),
+  title(44, 'gotham-board', 'Kudos', 'Appear on one of its boards.', 10, GOTHAM),
+  title(45, 'gotham-ten', 'Racing Line', 'Reach the top 10 of a board.', 25, GOTHAM),
   title(46, 'counter-strike-hour', 'Go Go Go', 'Play for an hour.', 5, COUNTER_STRIKE),
   title(47, 'skies-hour', 'Cleared for Take-Off', 'Play for an hour.', 5, SKIES),
   title(48, 'mechs-hour', 'Powered Up', 'Play for an hour.', 5, MECHS),
@@ -108,7 +108,7 @@ export const achievements: readonly Achievement[] = [
   hidden(49, 'auld-lang-syne', 'Auld Lang Syne', 'Play on the first day of a year.', 20),
   hidden(50, 'tough-crowd', 'Tough Crowd', 'Be given a single star.', 10),
   hidden(51, 'comeback', 'Comeback', 'Play again after a pause of a year.', 50),
-  hidden(52, 'shared-glory', 'Shared Glory', 'Stand on first place together with somebody else.', 30)
+  hidden(52, 'shared-glory', 'Shared Glory', 'Share first place with somebody else.', 30)
 ]
 
 /** An achievement by its id. */

@@ -35,6 +35,7 @@ export function Chart({ lines, label, zooms, live }: ChartProps) {
   const series = lines.map((line) => line.series)
   const [left, right] = [false, true].map((isRight) => scaleOf(highestOf(series, isRight)))
   const maxOf = ({ isRight = false }: Series) => (isRight ? right : left)?.max ?? 1
+  const form = toMs - fromMs > 4 * DAY_MS ? 'day' : 'tick'
   const firstMs = Math.min(toMs, ...series.flatMap(({ points }) => points[0]?.[0] ?? []))
   return (
     <figure class="chart" data-from={fromMs} data-to={toMs} data-zoom={zooms} data-chart-live={live}>
@@ -57,8 +58,9 @@ export function Chart({ lines, label, zooms, live }: ChartProps) {
       </div>
       <div class="ticks">
         {ticksOf(fromMs, toMs).map((ms) => (
-          <time key={ms} datetime={new Date(ms).toISOString()} data-form={toMs - fromMs > 4 * DAY_MS ? 'day' : 'tick'}>
-            {toMs - fromMs > 4 * DAY_MS ? dayText(ms) : instantText(ms)}
+          <time key={ms} datetime={new Date(ms).toISOString()} data-form={`${ms === toMs ? 'last-' : ''}${form}`}>
+            {form === 'day' ? dayText(ms) : instantText(ms)}
+            {ms === toMs ? ' UTC' : ''}
           </time>
         ))}
       </div>

@@ -43,14 +43,14 @@ export function Ago({ at }: { at: string }) {
 }
 
 /** How much a value rose or fell: direction, share, and against what. */
-export function Change({ now, before, than }: { now: number; before: number | null; than: string }) {
+export function Change({ now, before, than }: { now: number; before: number | null; than: ComponentChildren }) {
   if (before === null || before <= 0) return null
   const share = (now - before) / before
   const mark = share > 0.0005 ? '▲' : share < -0.0005 ? '▼' : '='
   return (
     <span class={`change ${mark === '▲' ? 'up' : mark === '▼' ? 'down' : ''}`}>
       <span aria-hidden="true">{mark} </span>
-      <span class="unseen">{share < 0 ? 'down ' : share > 0 ? 'up ' : 'unchanged '}</span>
+      <span class="unseen">{mark === '▲' ? 'up ' : mark === '▼' ? 'down ' : 'unchanged '}</span>
       {percent(Math.abs(share))} {than}
     </span>
   )

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { Agent, request } from 'undici'
+import { Agent, type Dispatcher, interceptors, Pool, request } from 'undici'
 import type { Catalog } from '../../queries/catalog.js'
 import { digestOf, namedTag } from '../../request/etag.js'
 import { isPublicHost } from '../../request/public-address.js'
@@ -41,19 +41,13 @@ export function addImages(app: FastifyInstance, { titles, upstream }: ImageNeeds
     sizeCalculation: ({ bytes }) => bytes.length + 1
   })
   const pending = new Map<string, Promise<Picture>>()
-  const origin = upstream === undefined ? undefined : new URL(upstream).origin
-  const open = new Agent({ connections: 8 })
-  const publicOnly = new Agent({ connections: 8, connect: { lookup: publicLookup } })
-  app.addHook('onClose', () => Promise.all([open.destroy(), publicOnly.destroy()]))
+  const agent = pictureAgent(upstream === undefined ? undefined : new URL(upstream).origin)
+  app.addHook('onClose', () => agent.destroy())
   const named = namesByKey()
 
   const fetched = async ({ url, name }: Named): Promise<Picture> => {
     try {
-      return await fetchPicture(url, (to) => {
-        if (to.origin === origin) return open
-        if (!isPublicHost(to)) throw new Error(`${to.hostname} is not a public address`)
-        return publicOnly
-      })
+      return await fetchPicture(url, agent)
     } catch {
       return { type: 'image/svg+xml', bytes: Buffer.from(letterPicture(name)), isDrawn: true }
     }
@@ -91,35 +85,29 @@ function namesByKey(): (titles: Catalog) => ReadonlyMap<string, Named> {
   }
 }
 
-async function fetchPicture(url: string, agentFor: (url: URL) => Agent): Promise<Picture> {
-  let target = new URL(url)
-  for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-    const { statusCode, headers, body } = await request(target, {
-      dispatcher: agentFor(target),
-      headers: { Accept: 'image/*' },
-      signal: AbortSignal.timeout(TIMEOUT_MS)
-    })
-    const { location, 'content-type': type = '' } = headers
-    if (statusCode >= 300 && statusCode < 400 && typeof location === 'string') {
-      await body.dump()
-      target = new URL(location, target)
-      continue
+/** Returns what connects to the upstream and to public addresses only, also where a redirect leads. */
+function pictureAgent(upstream: string | undefined): Dispatcher {
+  const agent = new Agent({
+    maxResponseSize: BYTES_MAX,
+    factory: (origin, options) => {
+      const limits = { ...options, connections: 8 }
+      if (String(origin) === upstream) return new Pool(origin, limits)
+      if (!isPublicHost(new URL(origin))) throw new Error(`${origin} is not a public address`)
+      return new Pool(origin, { ...limits, connect: { lookup: publicLookup } })
     }
-    const [plain = ''] = String(type).split(';')
-    if (statusCode !== 200 || !TYPE.test(plain.trim())) {
-      await body.dump()
-      throw new Error(`the answer is of status ${statusCode} and type ${plain}`)
-    }
-    const chunks: Buffer[] = []
-    let bytes = 0
-    for await (const chunk of body) {
-      bytes += chunk.length
-      if (bytes > BYTES_MAX) throw new Error(`the picture has more than ${BYTES_MAX} bytes`)
-      chunks.push(chunk)
-    }
-    return { type: plain.trim(), bytes: Buffer.concat(chunks), isDrawn: false }
+  })
+  return agent.compose(interceptors.redirect({ maxRedirections: REDIRECTS_MAX }))
+}
+
+async function fetchPicture(url: string, dispatcher: Dispatcher): Promise<Picture> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const { statusCode, headers, body } = await request(url, { dispatcher, headers: { Accept: 'image/*' }, signal })
+  const [type = ''] = String(headers['content-type']).split(';')
+  if (statusCode !== 200 || !TYPE.test(type.trim())) {
+    await body.dump()
+    throw new Error(`the answer is of status ${statusCode} and type ${type}`)
   }
-  throw new Error('too many redirects')
+  return { type: type.trim(), bytes: Buffer.from(await body.arrayBuffer()), isDrawn: false }
 }
 
 /** Resolves names to public addresses only; the connection goes to the address that was checked. */

@@ -1,5 +1,5 @@
 import type { OnlineUsers, TitleSummary } from '@gamenet/schemas'
-import { countText, showLocal } from './local.js'
+import { countText, instantText, showLocal } from './local.js'
 import { read, readPage } from './service.js'
 
 /** Boards change in bursts: the page is read again at most once in so long. */
@@ -10,8 +10,11 @@ const OLD_SECONDS = 600
 /** Between two counts that are shown. */
 const COUNT_MS_MIN = 15_000
 let countedMs = 0
+let updatedMs = Date.now()
 /** Until a stream that was refused is opened again: a proxy answers 502 while the service restarts. */
 const REOPEN_MS = 60_000
+/** A connection that was lost is open again after 3 s, if the service answers. */
+const AWAY_MS = 5000
 
 type Count = { recorded_at: string; online_count: number | null }
 
@@ -29,9 +32,9 @@ export function followLive(): void {
     source = new EventSource(address)
     source.addEventListener('count', ({ data }) => counted(JSON.parse(data).data))
     source.addEventListener('change', () => boardChanged())
-    source.addEventListener('open', () => document.body.classList.remove('is-stale'))
+    source.addEventListener('open', () => showAway(false))
     source.addEventListener('error', () => {
-      document.body.classList.add('is-stale')
+      setTimeout(() => showAway(source?.readyState !== EventSource.OPEN), AWAY_MS)
       // Refused: it does not reconnect by itself.
       if (source?.readyState !== EventSource.CLOSED) return
       close()
@@ -47,6 +50,20 @@ export function followLive(): void {
   addEventListener('pagehide', close)
   addEventListener('pageshow', open)
   open()
+}
+
+/** While the service does not answer, the numbers are grey, and a note says how old they are. */
+function showAway(isAway: boolean): void {
+  document.body.classList.toggle('is-stale', isAway)
+  const shown = document.getElementById('away')
+  if (!isAway) shown?.remove()
+  if (!isAway || shown !== null) return
+  const note = document.createElement('p')
+  note.id = 'away'
+  note.className = 'note stale'
+  note.role = 'status'
+  note.textContent = `The service does not answer. Last update: ${instantText(updatedMs)}`
+  document.getElementById('main')?.prepend(note)
 }
 
 function addressOf(): string | undefined {
@@ -83,6 +100,7 @@ async function readTitles(titles: ReadonlySet<string | undefined>): Promise<void
 }
 
 function show(point: LivePoint): void {
+  updatedMs = point.seconds * 1000
   for (const element of document.querySelectorAll<HTMLDataElement>(`[data-live="${point.key}"]`)) {
     if (Number(element.value) === point.value) continue
     element.value = String(point.value)

@@ -14,12 +14,17 @@ const AGES_MS = 30_000
 let usesUtc = kept<string>('zone', '') === 'utc'
 let instants = instantFormats()
 
-/** Writes times in the reader's zone, numbers and dates in the reader's language, and ages; again as they grow. */
+/** Writes times in the reader's zone, numbers and dates in the reader's language, and ages. */
 export function showLocal(): void {
   for (const element of document.querySelectorAll<HTMLDataElement>('main data[value]')) {
     element.textContent = countText(Number(element.value))
   }
   showTimes()
+}
+
+/** Does so now, again as ages grow, and when the reader chooses a zone. */
+export function followLocal(): void {
+  showLocal()
   setInterval(() => showTimes('time[data-form=ago]'), AGES_MS)
   const zone = document.getElementById('zone')
   if (zone === null) return
@@ -55,9 +60,8 @@ export function instantText(ms: number): string {
 function showTimes(selector = 'main time[data-form]'): void {
   for (const element of document.querySelectorAll<HTMLTimeElement>(selector)) {
     const ms = Date.parse(element.dateTime)
-    const { form } = element.dataset
-    element.textContent =
-      form === 'ago' ? agoText(ms) : instants[form === 'day' || form === 'tick' ? form : 'instant'].format(ms)
+    const form = element.dataset.form as keyof typeof instants | 'ago'
+    element.textContent = form === 'ago' ? agoText(ms) : instants[form].format(ms)
     if (form !== 'instant') element.title = instantText(ms)
   }
 }
@@ -74,16 +78,15 @@ function agoText(ms: number): string {
 
 function instantFormats() {
   const zone = usesUtc ? { timeZone: 'UTC' } : {}
+  const day = { day: 'numeric', month: 'short', year: 'numeric', ...zone } as const
+  const tick = { day: 'numeric', month: 'short', hour: 'numeric', minute: 'numeric', ...zone } as const
   return {
     // Days of answers are days of UTC.
-    day: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', ...zone }),
-    tick: new Intl.DateTimeFormat(undefined, {
-      day: 'numeric',
-      month: 'short',
-      hour: 'numeric',
-      minute: 'numeric',
-      ...zone
-    }),
+    day: new Intl.DateTimeFormat(undefined, day),
+    tick: new Intl.DateTimeFormat(undefined, tick),
+    // The last of an axis names the zone.
+    'last-day': new Intl.DateTimeFormat(undefined, { ...day, timeZoneName: 'short' }),
+    'last-tick': new Intl.DateTimeFormat(undefined, { ...tick, timeZoneName: 'short' }),
     instant: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', ...zone })
   }
 }

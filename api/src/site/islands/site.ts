@@ -1,12 +1,12 @@
 import { keepLists } from './lists.js'
 import { followLive } from './live.js'
-import { showLocal } from './local.js'
+import { followLocal } from './local.js'
 import { keep } from './service.js'
 import { suggest } from './suggest.js'
 
 followOldAddress()
 
-showLocal()
+followLocal()
 chooseTheme()
 shareLinks()
 zoneLinks()

@@ -19,6 +19,8 @@ import { ask, page, tryAsk } from '../values/page.js'
 const SCORES = 25
 const NEWEST = 25
 const HOLDERS = 50
+/** The API skips at most 10,000. */
+const PAGES_MAX = 201
 
 /** `/achievements`: the catalogue with rarity, scores, newest unlocks. */
 export const achievementsPage = page({
@@ -75,7 +77,7 @@ export const achievementPage = page({
   path: '/achievements/:key',
   input: z.object({
     key: text({ example: 'on-the-board', max: 100 }),
-    page: integer({ min: 1, max: 10_000 }).default(1)
+    page: integer({ min: 1, max: PAGES_MAX }).default(1)
   }),
   parts: ({ key, page: number }: { key: string; page: number }) => ({
     catalog: ask<AchievementCatalog>(achievementCatalog),

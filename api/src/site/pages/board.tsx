@@ -38,6 +38,8 @@ import { ask, page, type Query, tryAsk } from '../values/page.js'
 const ENTRIES = 50
 const CHANGES = 500
 const CHANGES_SHOWN = 25
+/** An entry that stood so long before the newest change stands out. */
+const LONG_DAYS = 365
 const REIGNS_SHOWN = 10
 const DAYS_SHOWN = 120
 const WITH_DAYS = { day: 1, week: 7, month: 30, year: 365 } as const
@@ -110,7 +112,7 @@ export const boardPage = page({
           : `Record${on}: ${measureText(best.rating, best.timeMs, best.isTime)} by ${best.name}. ` +
             `${plural(board.total, 'entry', 'entries')}.`,
       canonical: withQuery(path, { asOf: query.asOf }),
-      picture: `/games/${board.titleId}/boards/${board.leaderboardId}/card.png`,
+      picture: withQuery(`/games/${board.titleId}/boards/${board.leaderboardId}/card.png`, { asOf: query.asOf }),
       section: '/games',
       islands: ['history'],
       content: (
@@ -303,6 +305,8 @@ type Since = {
   readonly of: ReadonlyMap<string, string>
   /** The instant before which the others were set; 0 while nothing is known. */
   readonly othersMs: number
+  /** Entries from before this instant stand out. */
+  readonly longMs: number
 }
 
 function sinceOf(changes: LeaderboardChanges, records: LeaderboardRecords | undefined): Since {
@@ -312,18 +316,21 @@ function sinceOf(changes: LeaderboardChanges, records: LeaderboardRecords | unde
   const [oldest] = changes.length < CHANGES ? [] : changes.slice(-1)
   return {
     of: new Map(set.map(({ playerName, changedAt }) => [playerName, changedAt])),
-    othersMs: msOf(oldest?.changedAt ?? sight?.fromAt ?? '1970-01-01')
+    othersMs: msOf(oldest?.changedAt ?? sight?.fromAt ?? '1970-01-01'),
+    longMs: msOf(changes[0]?.changedAt ?? '1970-01-01') - LONG_DAYS * DAY_MS
   }
 }
 
-function Since({ name, since: { of, othersMs } }: { name: string; since: Since }) {
+function Since({ name, since: { of, othersMs, longMs } }: { name: string; since: Since }) {
   const since = of.get(name)
   const isBefore = since === undefined || msOf(since) <= othersMs
   if (since === undefined && othersMs === 0) return <span class="quiet">before</span>
   return (
     <>
       {isBefore ? <span class="quiet">before </span> : null}
-      <Time at={since ?? othersMs} day />
+      <span class={(since === undefined ? othersMs : msOf(since)) < longMs ? 'best' : undefined}>
+        <Time at={since ?? othersMs} day />
+      </span>
     </>
   )
 }

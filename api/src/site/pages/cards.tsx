@@ -1,18 +1,19 @@
-import type { Leaderboard, OnlineHistory, Peaks, Player, TitleSummary } from '@gamenet/schemas'
+import type { Leaderboard, LeaderboardChanges, OnlineHistory, Peaks, Player, TitleSummary } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, oneOf, text } from '../../request/parameters.js'
+import { instant, integer, oneOf, text } from '../../request/parameters.js'
 import { peaks } from '../../routes/calendar.js'
 import { knownTitle } from '../../routes/known-game.js'
 import { leaderboard } from '../../routes/leaderboard-entry.js'
 import { onlineHistory } from '../../routes/network-count.js'
-import { player } from '../../routes/player.js'
+import { player, playerHistory } from '../../routes/player.js'
 import { titleSummary } from '../../routes/title-summary.js'
 import { Chart } from '../components/chart.js'
 import { historyPart, linesOf, spanParameters } from '../components/history.js'
 import { N, Name } from '../components/marks.js'
-import { measureText } from '../components/records.js'
+import { boardName, measureText } from '../components/records.js'
+import { requireSeen } from '../components/seen-player.js'
 import type { Line } from '../components/series.js'
-import { boardPath, count, dayText, gamePath, playerPath, plural } from '../components/text.js'
+import { boardPath, count, dayText, gamePath, instantText, playerPath, plural, withQuery } from '../components/text.js'
 import { badgeDrawing, cardDrawing, chartDrawing } from '../pictures/drawings.js'
 import { ask, type Page, type Parts, page, tryAsk, type View } from '../values/page.js'
 
@@ -181,23 +182,28 @@ const boards = cardsOf({
   input: z.object({
     game: text({ example: '4d530064' }),
     board: integer({ min: 0, max: 4_294_967_295 }),
+    asOf: instant().optional(),
     theme,
     rows
   }),
-  parts: ({ game, board, rows: limit }) => ({
-    board: ask<Leaderboard>(leaderboard, { game, leaderboardId: board, limit })
+  parts: ({ game, board, rows: limit }, { query: { asOf } }) => ({
+    board: ask<Leaderboard>(leaderboard, { game, leaderboardId: board, asOf, limit })
   }),
-  facts: ({ board }) => {
+  facts: ({ board }, { asOf }, { query }) => {
     const { titleId, name, gameName, leaderboardId, total } = board
     const lines = board.entries.map((entry) => {
       const { rank, rating, timeMs, isTime } = entry
       return `${rank}. ${entry.name}  ${measureText(rating, timeMs, isTime)}`
     })
     return {
-      title: `${name} · ${gameName}`,
-      path: boardPath({ titleId, name: gameName }, leaderboardId),
+      title: `${boardName(leaderboardId, name)} · ${gameName}`,
+      path: withQuery(boardPath({ titleId, name: gameName }, leaderboardId), { asOf: query.asOf }),
       value: lines[0]?.replace(/^\d+\. /, '') ?? 'no entries',
-      lines: [...lines, plural(total, 'entry', 'entries')]
+      lines: [
+        ...(asOf === undefined ? [] : [`on ${instantText(asOf)} UTC`]),
+        ...lines,
+        plural(total, 'entry', 'entries')
+      ]
     }
   }
 })
@@ -208,15 +214,22 @@ const players = cardsOf({
   pictures: '/players/:name',
   kinds: ['badge.svg', 'card.png'],
   input: z.object({ name: text({ example: 'ann', max: 100 }), theme, rows }),
-  parts: ({ name, rows: limit }) => ({ player: ask<Player>(player, { playerName: name, limit }) }),
-  facts: ({ player: { total, boards: on } }, { name }) => ({
-    title: name,
-    path: playerPath(name),
-    value: plural(total, 'board'),
-    lines: on.map(({ rank, entries, leaderboardName, gameName }) => {
-      return `#${rank} of ${count(entries)}: ${leaderboardName} (${gameName})`
-    })
-  })
+  parts: ({ name, rows: limit }) => ({
+    player: ask<Player>(player, { playerName: name, limit }),
+    changes: tryAsk<LeaderboardChanges>(playerHistory, { playerName: name, limit: 1 })
+  }),
+  facts: ({ player: found, changes }, { name }) => {
+    requireSeen(name, found, changes)
+    const { total, boards: on } = found
+    return {
+      title: name,
+      path: playerPath(name),
+      value: plural(total, 'board'),
+      lines: on.map(({ rank, entries, leaderboardName, gameName }) => {
+        return `#${rank} of ${count(entries)}: ${leaderboardName} (${gameName})`
+      })
+    }
+  }
 })
 
 /** Frames, badges, charts and previews, as addresses of their own. */

@@ -51,7 +51,7 @@ export const comparePlayersPage = page({
           {comparisons.length === 0 ? (
             <p>Enter two to {NAMES_MAX} different names.</p>
           ) : (
-            <Shared names={names} boards={mergedBoards(comparisons)} page={input.page} query={query} />
+            <Shared names={names} comparisons={comparisons} page={input.page} query={query} />
           )}
         </>
       )
@@ -83,12 +83,15 @@ function mergedBoards(comparisons: readonly PlayerComparison[]): Board[] {
 
 type SharedProps = {
   names: readonly string[]
-  boards: readonly Board[]
+  comparisons: readonly PlayerComparison[]
   page: number
   query: Readonly<Record<string, string | undefined>>
 }
 
-function Shared({ names, boards, page: given, query }: SharedProps) {
+function Shared({ names, comparisons, page: given, query }: SharedProps) {
+  const boards = mergedBoards(comparisons)
+  const compared = comparisons.flatMap(({ players }) => players)
+  const onOf = (name: string) => compared.find(({ playerName }) => sameName(playerName, name))?.leaderboardsOn ?? 0
   const number = pageOf(given, boards.length, BOARDS)
   const leaders = boards.map((board) => leaderOf(board)?.playerName.toLowerCase())
   return (
@@ -98,7 +101,7 @@ function Shared({ names, boards, page: given, query }: SharedProps) {
           rows={names}
           row={(name) => (
             <>
-              <PlayerLink name={name} />: leads{' '}
+              <PlayerLink name={name} />: on {plural(onOf(name), 'board')}, leads{' '}
               <strong>{count(leaders.filter((leader) => leader === name.toLowerCase()).length)}</strong>
             </>
           )}
@@ -125,6 +128,10 @@ function Shared({ names, boards, page: given, query }: SharedProps) {
   )
 }
 
+function sameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
 /** The best entry; undefined where the best rank is shared. */
 function leaderOf({ entries }: Board): Entry | undefined {
   const best = Math.min(...entries.map(({ rank }) => rank))
@@ -133,7 +140,7 @@ function leaderOf({ entries }: Board): Entry | undefined {
 }
 
 function Value({ board, name }: { board: Board; name: string }) {
-  const entry = board.entries.find(({ playerName }) => playerName.toLowerCase() === name.toLowerCase())
+  const entry = board.entries.find(({ playerName }) => sameName(playerName, name))
   if (entry === undefined) return null
   const text = `${measureText(entry.rating, entry.timeMs, entry.isTime)} (#${entry.rank})`
   return <span class={entry === leaderOf(board) ? 'best' : undefined}>{text}</span>

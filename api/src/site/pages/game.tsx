@@ -21,7 +21,21 @@ import { addressedTitle } from '../components/game-address.js'
 import { daysAgo, historyFacts, historyPart, linesOf, spanParameters } from '../components/history.js'
 import { HistoryCard } from '../components/history-card.js'
 import { bestHours, Hours, WEEKS_MIN } from '../components/hours.js'
-import { Card, Change, Csv, Facts, Icon, InZone, N, Name, Peak, PlayerLink, Share, Tools } from '../components/marks.js'
+import {
+  Card,
+  Change,
+  Csv,
+  Facts,
+  Icon,
+  InZone,
+  N,
+  Name,
+  Peak,
+  PlayerLink,
+  Share,
+  Time,
+  Tools
+} from '../components/marks.js'
 import { RecordLine } from '../components/records.js'
 import { FeedCard, TableCard } from '../components/table.js'
 import { boardPath, count, dayText, gamePath, monthText, percent, slotsText } from '../components/text.js'
@@ -207,6 +221,11 @@ function Head({ title, info, path, months }: HeadProps) {
             peak24h === null ? null : <Peak name="24 h peak" of={peak24h} />,
             peak === null ? null : <Peak name="all-time" of={peak} at={peakAt} />,
             rank === null || online === 0 ? null : `#${rank} of ${titles}`,
+            title.onlineAt === null ? null : (
+              <>
+                last update <Time at={title.onlineAt} ago />
+              </>
+            ),
             share == null ? null : `${percent(share)} of the network this month`
           ]}
         />

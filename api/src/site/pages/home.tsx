@@ -141,10 +141,12 @@ type NowProps = {
 function Now({ day = [], weekBefore = [], peaks: ever = [], registered, status }: NowProps) {
   const last = day.at(-1)
   if (last === undefined) return <Empty status={status} />
+  const before = weekBefore.at(-1)
   const users = registered?.at(-1)?.registered_count
   const network = ever.find(({ titleId, name }) => titleId === null && name === 'online')
   return (
-    <section class="head">
+    <section class={isFailing(status) ? 'head is-stale' : 'head'}>
+      {isFailing(status) ? <Failing status={status} /> : null}
       <h1 class="headline">
         <strong>
           <N of={last.online_count} live="network" />
@@ -152,7 +154,17 @@ function Now({ day = [], weekBefore = [], peaks: ever = [], registered, status }
         players online
       </h1>
       <p class="row">
-        <Change now={last.online_count} before={weekBefore.at(-1)?.online_count ?? null} than="on a week before" />
+        {before === undefined ? null : (
+          <Change
+            now={last.online_count}
+            before={before.online_count}
+            than={
+              <>
+                on <Time at={before.recorded_at} />
+              </>
+            }
+          />
+        )}
         <span class="quiet">
           <Facts
             of={[
@@ -168,20 +180,29 @@ function Now({ day = [], weekBefore = [], peaks: ever = [], registered, status }
 }
 
 function Empty({ status }: { status: CollectorStatus | undefined }) {
-  const network = status?.sources.find(({ source }) => source === 'network')
   return (
     <section class="head">
       <h1>{SITE_NAME}</h1>
-      {network?.lastOutcome !== 'failed' ? (
-        <p>Collecting. The first numbers appear within a minute.</p>
-      ) : network.lastSuccessAt === null ? (
-        <p>The network’s page has not answered yet.</p>
-      ) : (
-        <p>
-          The network’s page has not answered since <Time at={network.lastSuccessAt} />.
-        </p>
-      )}
+      {isFailing(status) ? <Failing status={status} /> : <p>Collecting. The first numbers appear within a minute.</p>}
     </section>
+  )
+}
+
+function networkOf(status: CollectorStatus | undefined) {
+  return status?.sources.find(({ source }) => source === 'network')
+}
+
+function isFailing(status: CollectorStatus | undefined): boolean {
+  return networkOf(status)?.lastOutcome === 'failed'
+}
+
+function Failing({ status }: { status: CollectorStatus | undefined }) {
+  const since = networkOf(status)?.lastSuccessAt ?? null
+  return (
+    <p class="note stale">
+      The network’s page has not answered {since === null ? 'yet' : 'since '}
+      {since === null ? null : <Time at={since} />}.
+    </p>
   )
 }
 
@@ -270,7 +291,7 @@ function Feeds({ records = [], unlocks, changes = [] }: FeedsProps) {
 }
 
 function State({ status }: { status: CollectorStatus | undefined }) {
-  const network = status?.sources.find(({ source }) => source === 'network')
+  const network = networkOf(status)
   const gaps = (status?.sources ?? []).reduce((sum, each) => sum + each.gaps, 0)
   return (
     <p class="quiet row">

@@ -10,7 +10,7 @@ import { count, gamePath, plural, slotsText } from '../components/text.js'
 import { ask, page, tryAsk } from '../values/page.js'
 
 const HOURS = 48
-const SHOWN = 200
+const SHOWN = 50
 
 const matchesInput = z.object({
   game: text({ example: '4d530064' }),

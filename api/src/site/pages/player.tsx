@@ -1,7 +1,8 @@
-import { type LeaderboardChanges, type Player, type PlayerUsers, Refusal } from '@gamenet/schemas'
+import type { LeaderboardChanges, Player, PlayerUsers, RecentRecords } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, shown, text } from '../../request/parameters.js'
+import { integer, text } from '../../request/parameters.js'
 import { player, playerHistory, playerUsers } from '../../routes/player.js'
+import { recentlySetRecords } from '../../routes/record-history.js'
 import { Steps } from '../components/chart.js'
 import { Choice, CompareWith } from '../components/form.js'
 import { Card, N, Name, PlayerLink, Time, Tools, UserLink } from '../components/marks.js'
@@ -12,20 +13,25 @@ import {
   ChangeFacts,
   changeText,
   gapText,
-  measureText
+  measureText,
+  RecordLine
 } from '../components/records.js'
+import { requireSeen } from '../components/seen-player.js'
 import { FeedCard, Pager, pageOf, Table } from '../components/table.js'
 import { count, groupedBy, msOf, playerPath, plural } from '../components/text.js'
 import { ask, page, type Query, tryAsk } from '../values/page.js'
 
 const BOARDS = 50
+/** The API skips at most 10,000. */
+const PAGES_MAX = 201
 const CHANGES = 500
 const CHANGES_SHOWN = 30
+const RECORDS_SHOWN = 10
 const ENTRIES_SHOWN = 8
 
 const playerInput = z.object({
   name: text({ example: 'ann', max: 100 }),
-  page: integer({ min: 1, max: 1000 }).default(1),
+  page: integer({ min: 1, max: PAGES_MAX }).default(1),
   entry: text({ example: '4d530064/1', max: 100 }).optional()
 })
 
@@ -37,10 +43,11 @@ export const playerPage = page({
   parts: ({ name, page: number }) => ({
     player: ask<Player>(player, { playerName: name, limit: BOARDS, offset: (number - 1) * BOARDS }),
     changes: tryAsk<LeaderboardChanges>(playerHistory, { playerName: name, limit: CHANGES }),
+    records: tryAsk<RecentRecords>(recentlySetRecords, { player: name, limit: RECORDS_SHOWN }),
     users: tryAsk<PlayerUsers>(playerUsers, { playerName: name })
   }),
-  view: ({ player: found, changes = [], users }, { name, page: given, entry }, { query }) => {
-    if (found.total === 0 && changes.length === 0) throw new Refusal('player_unknown', [shown(name)])
+  view: ({ player: found, changes = [], records = [], users }, { name, page: given, entry }, { query }) => {
+    requireSeen(name, found, changes)
     const shownName = found.spellings[0] ?? changes[0]?.playerName ?? name
     const path = playerPath(shownName)
     const atom = `/api/player/${encodeURIComponent(shownName)}/changes.atom`
@@ -89,14 +96,12 @@ export const playerPage = page({
           <EntryHistory changes={changes} entry={entry} path={path} query={query} />
           <div class="columns">
             <FeedCard
-              title="Became the record holder"
-              rows={changes
-                .filter(({ newRank, previousRank }) => newRank === 1 && previousRank !== 1)
-                .slice(0, CHANGES_SHOWN)}
-              empty="Not while this service watched."
-              row={(change) => (
+              title="Records held, now and once"
+              rows={records}
+              empty="None while this service watched."
+              row={(record) => (
                 <>
-                  <BoardOfGame {...change} /> <ChangeFacts change={change} day />
+                  <RecordLine record={record} hasGame /> {record.isCurrent ? <strong>still held</strong> : null}
                 </>
               )}
             />

@@ -20,7 +20,7 @@ import { userGames } from '../../routes/user-game.js'
 import { userScores } from '../../routes/user-score.js'
 import { AchievementGroup, AchievementLine } from '../components/achievements.js'
 import { CompareWith } from '../components/form.js'
-import { Heat } from '../components/heat.js'
+import { Heat, SHADES } from '../components/heat.js'
 import { Ago, Card, Facts, GameLink, Icon, N, Name, PlayerLink, Time, UserLink } from '../components/marks.js'
 import { BoardLink, measureText } from '../components/records.js'
 import { Feed, FeedCard, Table, TableCard } from '../components/table.js'
@@ -305,7 +305,7 @@ function Days({ play: { days, totalMinutes, daysSeen } }: { play: DailyPlayTime 
         }))}
     >
       <pattern id="day" width="12" height="12" patternUnits="userSpaceOnUse">
-        <rect class="shade-0" width="11" height="11" />
+        <rect opacity={SHADES[0]} width="11" height="11" />
       </pattern>
       <rect class="none" width="636" height="84" fill="url(#day)" />
     </Heat>

@@ -1,3 +1,4 @@
+import { escaped } from '../../pages/html.js'
 import { areaPath, type Box, type Line, linePath, scaleOf } from '../components/series.js'
 import { compact, dayText } from '../components/text.js'
 
@@ -5,14 +6,9 @@ import { compact, dayText } from '../components/text.js'
  * drawing   SVG that stands alone: with its colours and sizes, for embeds, badges and previews
  */
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 /** What the shipped font can draw: left out are emoji and the scripts of East Asia. */
 const MISSING = /[^\u0020-\u06ff\u1e00-\u1fff\u2000-\u22ff\u2500-\u26ff]/gu
 const FONT = 'font-family="DejaVu Sans, Verdana, sans-serif"'
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character)
-}
 
 /** Returns text that fits: without letters that the font lacks, cut at `max` characters. */
 function fitting(text: string, max: number): string {

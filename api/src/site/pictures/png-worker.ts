@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
+import { openCalls } from '@gamenet/schemas'
 import { Resvg } from '@resvg/resvg-js'
 
 const fonts = join(dirname(createRequire(import.meta.url).resolve('dejavu-fonts-ttf/package.json')), 'ttf')
@@ -10,11 +11,7 @@ const font = {
   defaultFontFamily: 'DejaVu Sans'
 }
 
-parentPort?.on('message', ({ id, svg }: { id: number; svg: string }) => {
-  try {
-    const png = new Resvg(svg, { font }).render().asPng()
-    parentPort?.postMessage({ id, png })
-  } catch (error) {
-    parentPort?.postMessage({ id, error: String(error) })
-  }
-})
+const drawer = { draw: (svg: string): Uint8Array => new Resvg(svg, { font }).render().asPng() }
+export type Drawer = typeof drawer
+
+if (parentPort !== null) openCalls(parentPort, drawer)

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
+import { type Calls, callThread } from '@gamenet/schemas'
+import type { Drawer } from './png-worker.js'
 
 /** Each picture takes 40 ms of processor time. */
 const WORKERS_MAX = 2
@@ -8,49 +10,37 @@ const WORKER = new URL('./png-worker.js', import.meta.url)
 const STATIC = new URL('../../../../src/site/card.png', import.meta.url)
 
 /** Turns drawings into pictures, in threads of their own. */
-export type PngMaker = { make(svg: string): Promise<Buffer>; plain(): Promise<Buffer>; close(): Promise<void> }
+export type PngMaker = { make(svg: string): Promise<Buffer>; close(): Promise<void> }
 
-type Drawn = { readonly id: number; readonly png?: Uint8Array; readonly error?: string }
-type Waiting = { resolve(png: Buffer): void; reject(error: Error): void }
+type Thread = { readonly worker: Worker; readonly calls: Calls<Drawer>; drawing: number }
 
 /** Opens the maker. Threads start with the first picture. */
 export function openPngMaker(): PngMaker {
-  const workers: { readonly worker: Worker; readonly waiting: Map<number, Waiting> }[] = []
-  let next = 0
-  const start = () => {
+  const threads: Thread[] = []
+  const start = (): Thread => {
     const worker = new Worker(WORKER)
-    const waiting = new Map<number, Waiting>()
-    worker.unref()
-    worker.on('message', ({ id, png, error }: Drawn) => {
-      const call = waiting.get(id)
-      waiting.delete(id)
-      if (png === undefined) call?.reject(new Error(error))
-      else call?.resolve(Buffer.from(png))
-    })
-    const started = { worker, waiting }
-    const end = (error: Error): void => {
-      workers.splice(workers.indexOf(started), 1)
-      for (const call of waiting.values()) call.reject(error)
-    }
-    worker.on('error', end)
-    workers.push(started)
-    return started
+    const calls = callThread<Drawer>(worker, {}, { exited: 'The thread that draws pictures has ended.' })
+    const thread = { worker, calls, drawing: 0 }
+    worker.once('exit', () => threads.splice(threads.indexOf(thread), 1))
+    threads.push(thread)
+    return thread
   }
-  const plain = () => readFile(STATIC)
   return {
-    plain,
     make: async (svg) => {
-      const idle = workers.find(({ waiting }) => waiting.size === 0)
-      const { worker, waiting } =
-        idle ?? (workers.length < WORKERS_MAX ? start() : workers[next % WORKERS_MAX]) ?? start()
-      next += 1
-      const id = next
-      const made = new Promise<Buffer>((resolve, reject) => waiting.set(id, { resolve, reject }))
-      worker.postMessage({ id, svg })
-      return await made.catch(plain)
+      const idlest = threads.toSorted((a, b) => a.drawing - b.drawing)[0]
+      const isEnough = idlest?.drawing === 0 || threads.length === WORKERS_MAX
+      const thread = idlest !== undefined && isEnough ? idlest : start()
+      thread.drawing += 1
+      try {
+        return Buffer.from(await thread.calls.call('draw', svg))
+      } catch {
+        return await readFile(STATIC)
+      } finally {
+        thread.drawing -= 1
+      }
     },
     close: async () => {
-      await Promise.all(workers.map(({ worker }) => worker.terminate()))
+      await Promise.all(threads.map(({ worker }) => worker.terminate()))
     }
   }
 }

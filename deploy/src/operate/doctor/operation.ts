@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { bytesText, messageWithCause, millisecondsOf } from '@gamenet/schemas'
 import { z } from 'zod'
+import { FailureError } from '../../config.js'
 import { FULL_BYTES } from '../../data-directory/disk-guard.js'
 import { freeText } from '../../data-directory/disk-space.js'
 import { readOnlySentence } from '../../data-directory/file-failure.js'
@@ -47,9 +48,6 @@ export const doctor = operation({
   }
 })
 
-/** A check that failed, with what to do. */
-class Wrong extends Error {}
-
 /** Returns the result of a check. */
 async function checked(check: string, run: () => Promise<string>): Promise<Check> {
   try {
@@ -85,18 +83,21 @@ async function permissionsOf({ directory }: Engines): Promise<string> {
   const user = process.getuid?.()
   await access(path, constants.W_OK | constants.X_OK)
   const { uid, mode } = await stat(path)
-  if (uid !== user) throw new Wrong(`${path} belongs to user ${uid}, and the service runs as ${user}: chown -R it.`)
+  if (uid !== user)
+    throw new FailureError(`${path} belongs to user ${uid}, and the service runs as ${user}: chown -R it.`)
   if ((mode & 0o077) !== 0)
-    throw new Wrong(`${path} has the mode ${(mode & 0o777).toString(8)}, and others may read its keys: chmod 700 it.`)
+    throw new FailureError(
+      `${path} has the mode ${(mode & 0o777).toString(8)}, and others may read its keys: chmod 700 it.`
+    )
   return `${path} is writable, and private`
 }
 
 async function diskOf({ disk }: Engines): Promise<string> {
   const disks = await disk.look()
   const low = disks.find(({ isLow, isFull }) => isLow || isFull)
-  if (low?.isReadOnly) throw new Wrong(readOnlySentence(low.path, low.path))
+  if (low?.isReadOnly) throw new FailureError(readOnlySentence(low.path, low.path))
   if (low !== undefined)
-    throw new Wrong(
+    throw new FailureError(
       `${low.path} has ${freeText(low)}, and ${bytesText(Math.max(low.freeMinBytes, FULL_BYTES))} must stay free: ` +
         `docs/operators/disk.md says what to free.`
     )
@@ -124,7 +125,7 @@ async function clockOf(
   const wrong = ahead ?? known.slice(0, 1).find(({ ms }) => ms < begunMs - limitMs)
   if (wrong === undefined) return `agrees with ${known.length} others`
   const seconds = Math.round((wrong.ms - endedMs) / 1000)
-  throw new Wrong(
+  throw new FailureError(
     `${wrong.what} is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} this machine: let NTP set both.`
   )
 }

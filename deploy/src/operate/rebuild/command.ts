@@ -11,7 +11,7 @@ import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify, rateOf } from '
 import { rebuild } from './operation.js'
 
 type Options = { json?: boolean; follow?: boolean }
-type StartOptions = Options & { until?: string; fromLog?: boolean }
+type StartOptions = Options & { until?: string; fromLog?: boolean; rate?: string }
 
 export function addRebuild(program: Command, terminal: Terminal): void {
   const command = program
@@ -50,6 +50,15 @@ function addLooking(parent: Command, terminal: Terminal): void {
   )
 }
 
+function rateFrom(text: string, least: number): number {
+  const rate = Number(text)
+  if (Number.isInteger(rate) && rate >= least) return rate
+  const how = least === 0 ? '0 pauses the rebuild' : 'gamenet rebuild rate changes it later'
+  throw new UsageError(
+    `A rate is a whole number of events per second, ${least} or more (${how}); got ${JSON.stringify(text)}.`
+  )
+}
+
 function waitingLine({ id, projection }: RebuildStatus): string {
   return (
     `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ` +
@@ -60,10 +69,10 @@ function waitingLine({ id, projection }: RebuildStatus): string {
 async function listed(operations: Operations, projection: string | undefined): Promise<RebuildStatus[]> {
   const all = await operations.run(rebuild.list, {})
   if (projection === undefined) return all
-  const found = all.filter(({ unit }) => unit.includes(projection))
+  const found = all.filter((each) => each.projection === projection || each.unit.includes(projection))
   if (found.length > 0) return found
   const names = (await operations.run(status, {})).projections.map((each) => each.projection)
-  if (names.includes(projection)) return []
+  if (names.includes(projection) || projection === 'all') return []
   throw new UsageError(`There is no projection ${JSON.stringify(projection)}; there are ${names.join(', ')}.`)
 }
 
@@ -71,26 +80,32 @@ function addFilling(parent: Command, terminal: Terminal): void {
   following(onProjection(parent, 'start', 'fill fresh tables while the old ones serve'))
     .option('--until <time|offset>', 'stop there: for inspection, cannot be swapped in')
     .option('--from-log', 'load the event tables from the log first')
+    .option('--rate <n>', 'fill at most this many events per second')
     .action((projection: string, options: StartOptions) =>
       fill(terminal, projection, options, (operations) =>
         operations.run(rebuild.start, {
           projection,
           ...(options.until === undefined ? {} : { until: options.until }),
-          ...(options.fromLog === true ? { isFromLog: true } : {})
+          ...(options.fromLog === true ? { isFromLog: true } : {}),
+          ...(options.rate === undefined ? {} : { rate: rateFrom(options.rate, 1) })
         })
       )
     )
-  onProjection(parent, 'pause', 'pause a rebuild').action((projection: string, options: Options) =>
-    changeState(terminal, options, (operations) => operations.run(rebuild.pause, { projection }))
-  )
+  onProjection(parent, 'rate', 'fill at most this many events per second from now on; 0 pauses the rebuild')
+    .argument('<n>', 'events per second')
+    .action(async (projection: string, rate: string, { json }: Options) => {
+      const eventsPerSecond = rateFrom(rate, 0)
+      const status = await waitFor(terminal, (operations) =>
+        operations.run(rebuild.rate, { projection, rate: eventsPerSecond })
+      )
+      print(terminal, json, status, linesOfStatus(status))
+    })
+  changing(parent, terminal, 'pause', 'pause a rebuild')
   following(onProjection(parent, 'resume', 'resume a rebuild that is paused or has failed')).action(
     (projection: string, options: Options) =>
       fill(terminal, projection, options, (operations) => operations.run(rebuild.resume, { projection }))
   )
-  onProjection(parent, 'cancel', 'cancel a rebuild that is not swapped in, and drop its tables').action(
-    (projection: string, options: Options) =>
-      changeState(terminal, options, (operations) => operations.run(rebuild.cancel, { projection }))
-  )
+  changing(parent, terminal, 'cancel', 'cancel a rebuild that is not swapped in, and drop its tables')
 }
 
 function addSwapping(parent: Command, terminal: Terminal): void {
@@ -110,14 +125,11 @@ function addSwapping(parent: Command, terminal: Terminal): void {
       print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
     }
   )
-  onProjection(parent, 'drop', 'drop the old tables of a swap, which then cannot be undone').action(
-    (projection: string, options: Options) =>
-      changeState(terminal, options, (operations) => operations.run(rebuild.drop, { projection }))
-  )
+  changing(parent, terminal, 'drop', 'drop the old tables of a swap, which then cannot be undone')
 }
 
 function onProjection(parent: Command, name: string, description: string): Command {
-  return addCommand(parent, name, description).argument('<projection>', 'as `gamenet status` lists them')
+  return addCommand(parent, name, description).argument('<projection>', 'as `gamenet status` lists them, or all')
 }
 
 function following(command: Command): Command {
@@ -130,13 +142,11 @@ function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {
   return `${what}; ${caughtUp} events were loaded first; new data was delayed by ${Math.ceil(lateMs)} ms.`
 }
 
-async function changeState(
-  terminal: Terminal,
-  options: Options,
-  run: (operations: Operations) => Promise<RebuildStatus>
-): Promise<void> {
-  const status = await waitFor(terminal, run)
-  print(terminal, options.json, status, linesOfStatus(status))
+function changing(parent: Command, terminal: Terminal, verb: 'pause' | 'cancel' | 'drop', description: string): void {
+  onProjection(parent, verb, description).action(async (projection: string, { json }: Options) => {
+    const status = await waitFor(terminal, (operations) => operations.run(rebuild[verb], { projection }))
+    print(terminal, json, status, linesOfStatus(status))
+  })
 }
 
 /** Runs a possibly slow operation without progress. */

@@ -11,6 +11,8 @@ import { FailureError, UsageError } from '../../config.js'
 import { Flag, NoInput, type OperationNeeds, operation } from '../operation.js'
 
 const Target = z.strictObject({ projection: z.string() })
+/** Events per second. */
+const Rate = z.coerce.number().int().nonnegative()
 
 /** Rebuilds of projections, by the commands of `gamenet rebuild`. */
 export const rebuild = {
@@ -29,27 +31,28 @@ export const rebuild = {
     run: (rebuilds, { projection, ...options }) => rebuilds.plan(projection, options)
   }),
   start: action('start', {
-    input: Target.extend({ until: z.string().exactOptional(), isFromLog: Flag.exactOptional() }),
+    input: Target.extend({
+      until: z.string().exactOptional(),
+      isFromLog: Flag.exactOptional(),
+      rate: Rate.pipe(z.number().positive()).exactOptional()
+    }),
     result: RebuildStatus,
     isFilling: true,
     run: (rebuilds, { projection, ...options }) => rebuilds.start(projection, options)
   }),
-  pause: action('pause', {
-    input: Target,
+  rate: action('rate', {
+    input: Target.extend({ rate: Rate }),
     result: RebuildStatus,
-    run: (rebuilds, { projection }) => rebuilds.pause(projection)
+    run: (rebuilds, { projection, rate }) => rebuilds.rate(projection, rate)
   }),
+  pause: changed('pause'),
   resume: action('resume', {
     input: Target,
     result: RebuildStatus,
     isFilling: true,
     run: (rebuilds, { projection }) => rebuilds.resume(projection)
   }),
-  cancel: action('cancel', {
-    input: Target,
-    result: RebuildStatus,
-    run: (rebuilds, { projection }) => rebuilds.cancel(projection)
-  }),
+  cancel: changed('cancel'),
   verify: action('verify', {
     input: Target,
     result: VerifyReport,
@@ -65,10 +68,15 @@ export const rebuild = {
     result: SwapReport,
     run: (rebuilds, { projection }) => rebuilds.rollback(projection)
   }),
-  drop: action('drop', {
+  drop: changed('drop')
+}
+
+/** An action without options that changes the state of a rebuild. */
+function changed(verb: 'pause' | 'cancel' | 'drop') {
+  return action(verb, {
     input: Target,
     result: RebuildStatus,
-    run: (rebuilds, { projection }) => rebuilds.drop(projection)
+    run: (rebuilds, { projection }) => rebuilds[verb](projection)
   })
 }
 
@@ -90,8 +98,8 @@ function action<Input extends { readonly projection: string }, Result>(
     path: `/rebuilds/:projection/${verb}`,
     input,
     inputRule:
-      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, like the options of ' +
-      'gamenet rebuild',
+      'The query takes until, isFromLog, rate and acceptDifferences like the options of gamenet rebuild: a flag is ' +
+      'true or false, a rate is a whole number of events per second, from 1 at the start',
     result,
     endsWith: 'projector',
     run: async (needs, given) => {

@@ -220,7 +220,7 @@ test('a request during a run joins it', async (t) => {
   t.same(first, second)
   t.equal(server.requests.length, 1)
   t.match(ingest.status(), [
-    { source: 'network', running: false, lastRun: { outcome: 'succeeded' }, nextRunAtMs: null },
+    { source: 'network', lastRun: { outcome: 'succeeded' } },
     {}
   ])
 })

@@ -2,7 +2,9 @@ import { z } from 'zod'
 
 /** Progress of a running import. Bytes are bytes of the file on disk. */
 export const ImportProgress = z.object({
-  /** `reading`: hashes the whole file. `checking`: reads every row before the first is published, where that is needed. */
+  /**
+   * `reading`: hashes the whole file. `checking`: reads every row before the first is published, where that is needed.
+   */
   phase: z.enum(['reading', 'checking', 'publishing']),
   bytesRead: z.int(),
   bytesTotal: z.int(),

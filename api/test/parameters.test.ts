@@ -299,20 +299,18 @@ const NOW = Date.UTC(2026, 2, 14, 20, 0, 30, 500)
 const MINUTE = Date.UTC(2026, 2, 14, 20)
 
 test('a window that ends now starts on a minute and holds the current minute', async (t) => {
-  const day = { fromMs: MINUTE - 86_400_000, toMs: MINUTE + 60_000, spanMs: 86_400_000, endsNow: true }
+  const day = { fromMs: MINUTE - 86_400_000, toMs: MINUTE + 60_000, spanMs: 86_400_000 }
   t.same(window({}, { days: 1 }, NOW), day)
   t.same(window({ hours: 24 }, { hours: 48 }, NOW), day)
   t.same(window({ from: MINUTE - 90_500 }, { days: 1 }, NOW), {
     fromMs: MINUTE - 120_000,
     toMs: MINUTE + 60_000,
-    spanMs: 120_000,
-    endsNow: true
+    spanMs: 120_000
   })
   t.same(window({ from: MINUTE - 90_500, to: MINUTE + 1 }, { days: 1 }, NOW), {
     fromMs: MINUTE - 90_500,
     toMs: MINUTE + 1,
-    spanMs: 90_501,
-    endsNow: false
+    spanMs: 90_501
   })
 })
 

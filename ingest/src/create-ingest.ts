@@ -26,7 +26,7 @@ import { networkSource } from './scrape/network.js'
 import { playersSource } from './scrape/players.js'
 import { type Logger, runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, singleRunner } from './scrape/runner.js'
-import { type Schedule, schedule } from './scrape/schedule.js'
+import { schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
 import { createTitleRoster } from './sources/title-status.js'
 
@@ -75,15 +75,12 @@ export type IngestOptions = TableAccess & {
   readonly now?: () => number
 }
 
-/** The state of a source. Instants are milliseconds since 1970. */
+/** The state of a source. */
 export type SourceStatus = {
   readonly source: ScrapeSource
   readonly periodSeconds: number
-  readonly running: boolean
   /** The last run of this process; null before the first one has ended. */
   readonly lastRun: ScrapeRan | null
-  /** The instant of the next planned run; null when running, stopped, or run only on request. */
-  readonly nextRunAtMs: number | null
 }
 
 /** The number of pages that a run has read, and the known total. */
@@ -137,7 +134,7 @@ export function createIngest(options: IngestOptions): Ingest {
     return ran
   }
   const runners = createRunners(createSources(options, parsing), runOne, stopping.signal)
-  const schedules = new Map<ScrapeSource, Schedule>()
+  const schedules = new Map<ScrapeSource, () => void>()
   const counted = { append: log.append, extents: (topic: string) => options.log.extents(topic) }
   const evaluator = options.achievements && createEvaluator({ ...options, ...options.achievements, log: counted, now })
   return {
@@ -172,13 +169,11 @@ export function createIngest(options: IngestOptions): Ingest {
       SCRAPE_SOURCES.map((source) => ({
         source,
         periodSeconds: options.periods[source],
-        running: runners[source].running(),
-        lastRun: runners[source].last() ?? null,
-        nextRunAtMs: schedules.get(source)?.nextAtMs() ?? null
+        lastRun: runners[source].last() ?? null
       })),
     publish: (topic, events, provenance) => publish(log, topic, events, provenance, people),
     async stop() {
-      for (const planned of schedules.values()) planned.stop()
+      for (const stop of schedules.values()) stop()
       stopping.abort()
       const ends = [evaluator?.stop(), ...SCRAPE_SOURCES.map((name) => runners[name].idle())]
       const ended = await endedInTime(ends)

@@ -22,7 +22,6 @@ export {
 export { checkedChunks, withImportFile } from './import/import-file.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
-  type ImportProgress,
   type ImportRequest,
   type ImportResult,
   type KnownImport,

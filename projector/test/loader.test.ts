@@ -240,20 +240,23 @@ test('the loader', async (t) => {
     }
   )
 
-  await t.test('rows, dead letters and announced changes are stored before the checkpoint that covers them', async (t) => {
-    const log = new MemoryLog()
-    log.append('title-count', [counted(1), { ...counted(2), value: '{' }])
-    const inserts = { loader: [] as string[], projections: [] as string[] }
-    const noting = (lane: keyof typeof inserts) =>
-      around(engine[lane], (work, what) => {
-        if (/^\w+$/.test(what)) inserts[lane].push(what)
-        return work()
-      })
-    await runToHead({ ...engine, loader: noting('loader'), projections: noting('projections') }, log)
-    t.same(inserts.loader, ['event_title_count__0', 'dead_letter', 'checkpoint'])
-    const announced = inserts.projections.filter((table) => ['data_change', 'checkpoint'].includes(table))
-    t.same(announced.slice(0, 2), ['data_change', 'checkpoint'])
-  })
+  await t.test(
+    'rows, dead letters and announced changes are stored before the checkpoint that covers them',
+    async (t) => {
+      const log = new MemoryLog()
+      log.append('title-count', [counted(1), { ...counted(2), value: '{' }])
+      const inserts = { loader: [] as string[], projections: [] as string[] }
+      const noting = (lane: keyof typeof inserts) =>
+        around(engine[lane], (work, what) => {
+          if (/^\w+$/.test(what)) inserts[lane].push(what)
+          return work()
+        })
+      await runToHead({ ...engine, loader: noting('loader'), projections: noting('projections') }, log)
+      t.same(inserts.loader, ['event_title_count__0', 'dead_letter', 'checkpoint'])
+      const announced = inserts.projections.filter((table) => ['data_change', 'checkpoint'].includes(table))
+      t.same(announced.slice(0, 2), ['data_change', 'checkpoint'])
+    }
+  )
 
   await t.test('storing an older checkpoint changes nothing', async (t) => {
     const log = new MemoryLog()

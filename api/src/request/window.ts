@@ -9,7 +9,6 @@ const DAY_MS = 86_400_000
 export type Window = Span & {
   /** The requested length; a window that ends now also contains the current minute. */
   readonly spanMs: number
-  readonly endsNow: boolean
 }
 
 /** The parsed parameters of a window. `days` and `hours` must not have defaults; `otherwise` is the default. */
@@ -39,7 +38,7 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
   const minute = endOfMinute(nowMs) - MINUTE_MS
   if (from !== undefined && to !== undefined) {
     if (from >= to) throw refused(`from must be before to; got ${shownInstant(from)} and ${shownInstant(to)}`)
-    return { fromMs: from, toMs: to, spanMs: to - from, endsNow: false }
+    return { fromMs: from, toMs: to, spanMs: to - from }
   }
   if (from !== undefined) {
     if (from >= nowMs)
@@ -47,10 +46,10 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
         `from must be before now when to is not given; got ${shownInstant(from)}, now is ${shownInstant(nowMs)}`
       )
     const fromMs = Math.floor(from / MINUTE_MS) * MINUTE_MS
-    return { fromMs, toMs: endOfMinute(nowMs), spanMs: Math.max(minute - fromMs, MINUTE_MS), endsNow: true }
+    return { fromMs, toMs: endOfMinute(nowMs), spanMs: Math.max(minute - fromMs, MINUTE_MS) }
   }
   const spanMs = lengthMs(days !== undefined || hours !== undefined ? { days, hours } : otherwise)
-  return { fromMs: Math.max(0, minute - spanMs), toMs: endOfMinute(nowMs), spanMs, endsNow: true }
+  return { fromMs: Math.max(0, minute - spanMs), toMs: endOfMinute(nowMs), spanMs }
 }
 
 /**

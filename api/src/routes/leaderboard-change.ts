@@ -1,12 +1,4 @@
-import {
-  BOARD_CHANGES,
-  boardKey,
-  type LeaderboardChange,
-  LeaderboardChanges,
-  nameKey,
-  Refusal,
-  shownInstant
-} from '@gamenet/schemas'
+import { BOARD_CHANGES, boardKey, LeaderboardChanges, nameKey, Refusal, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'

@@ -9,7 +9,12 @@ export function docsFrame(site: SiteFacts): Frame {
     headers: pageHeaders(site),
     documentOf: ({ title, path, html }) =>
       documentOf(
-        { title, canonical: path, section: '/docs', content: <div dangerouslySetInnerHTML={{ __html: html }} /> },
+        {
+          title,
+          canonical: path,
+          section: '/docs',
+          content: <div class="docs" dangerouslySetInnerHTML={{ __html: html }} />
+        },
         site
       )
   }

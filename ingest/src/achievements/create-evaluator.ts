@@ -5,7 +5,7 @@ import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import type { Logger } from '../scrape/run-source.js'
-import { type Schedule, schedule } from '../scrape/schedule.js'
+import { schedule } from '../scrape/schedule.js'
 import { evaluateOnce, type LateEvents } from './evaluate.js'
 import { EVALUATED_TOPICS, tablePositions } from './topic-positions.js'
 
@@ -43,7 +43,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
   const { signal } = stopping
   const holder = randomUUID()
   let running: Promise<void> = Promise.resolve()
-  let planned: Schedule | undefined
+  let stopPolling: (() => void) | undefined
   /** Table positions at which everything was evaluated. */
   let evaluatedAt = ''
 
@@ -82,13 +82,13 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
   return {
     start() {
       if (signal.aborted) return
-      planned ??= schedule(options.pollMs ?? POLL_MS, () => {
+      stopPolling ??= schedule(options.pollMs ?? POLL_MS, () => {
         running = runAndReport()
         return running
       })
     },
     async stop() {
-      planned?.stop()
+      stopPolling?.()
       stopping.abort(new Error('the service stops'))
       await running
     }

@@ -3,12 +3,13 @@ import { abortable, encodeEvent, importRunTopic, instantOf, type LogMessage } fr
 import { encodeEvents } from '../people/encode-events.js'
 import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
+import type { ImportProgress, ImportReport } from './contract.js'
 import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
 import { readLocalTime, type TimeReader } from './import-time.js'
 import { importableOf } from './importables.js'
 import { LocalClock } from './local-clock.js'
-import { type ImportFault, type RowSource, readRows, surveyRows, type Tally } from './read-rows.js'
+import { type RowSource, readRows, surveyRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
 import type { Spelling } from './spelling.js'
 import { formatReader } from './time-format.js'
@@ -26,46 +27,8 @@ export type KnownImport = {
   readonly isRetracted: boolean
 }
 
-/** Progress of a running import. Bytes are bytes of the file on disk. */
-export type ImportProgress = {
-  /**
-   * `reading`: hashes the whole file. `checking`: reads every row before the first is published, where that is needed.
-   */
-  readonly phase: 'reading' | 'checking' | 'publishing'
-  readonly bytesRead: number
-  readonly bytesTotal: number
-  readonly rowsRead: number
-  readonly published: number
-  readonly rejected: number
-}
-
 /** The result of an import. */
-export type ImportResult = {
-  readonly importId: string
-  readonly topic: string
-  readonly file: string
-  /** Rows that this run and earlier ones processed, without the header. */
-  readonly rowsRead: number
-  /** Rows whose events are in the log. Each row of a combined event counts. */
-  readonly published: number
-  readonly rejected: number
-  /** Rows without a measured value. */
-  readonly missing: number
-  /** Rows that an earlier run had processed. */
-  readonly skipped: number
-  /** False when a strict import found faults; nothing was published then. */
-  readonly finished: boolean
-  /** An earlier run had finished this import, so this run published nothing. */
-  readonly alreadyDone: boolean
-  /** The first faults of this run; `rejected` counts all. */
-  readonly faults: readonly ImportFault[]
-  /** Columns of the file without a field. */
-  readonly ignoredColumns: readonly string[]
-  /** Mapped columns that are missing in the first rows of a JSON file. */
-  readonly absentColumns: readonly string[]
-  /** Sentences about what the numbers do not tell. */
-  readonly notes: readonly string[]
-}
+export type ImportResult = ImportReport & { readonly topic: string; readonly file: string }
 
 /** The file to import, and the options. */
 export type ImportRequest = {

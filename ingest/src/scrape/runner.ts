@@ -7,7 +7,6 @@ export type Runner = {
   runDue(): Promise<void>
   /** Runs on request, or joins the requested run in progress; returns its result. */
   runAll(): Promise<ScrapeRan>
-  running(): boolean
   last(): ScrapeRan | undefined
   /** Resolves when no run is under way. Never rejects. */
   idle(): Promise<unknown>
@@ -29,7 +28,6 @@ export function singleRunner(run: () => Promise<ScrapeRan>): Runner {
       await join()
     },
     runAll: join,
-    running: () => current !== undefined,
     last: () => last,
     idle: () => current ?? Promise.resolve()
   }
@@ -86,7 +84,6 @@ export function partRunner(needs: {
         })
       return await complete
     },
-    running: () => due !== undefined || complete !== undefined,
     last: () => last,
     idle: () => Promise.allSettled([due, complete])
   }

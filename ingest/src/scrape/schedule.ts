@@ -1,11 +1,3 @@
-/** A repeated task. */
-export type Schedule = {
-  /** When the next run is due, milliseconds since 1970; undefined while none is planned. */
-  nextAtMs(): number | undefined
-  /** No run starts after this. */
-  stop(): void
-}
-
 /** Dependencies of a schedule. */
 export type Timing = {
   /** Milliseconds of a monotonic clock. */
@@ -23,24 +15,20 @@ const OFFSET_MAX_MS = 3_000
 /**
  * Runs `work` at once, and then every `periodMs` on a grid: start + offset + n × period, so that slow or failed runs do
  * not delay later ones. Never two at once; missed runs (a long run, a sleeping machine) are skipped. `work` must not
- * reject.
+ * reject. After a call of the returned function no run starts.
  *
  * The offset is drawn once. A new one per run would spread load no better and make scrape instants irregular: on 50
  * million counts that took 1 byte per sample, where equal distances take 0.01.
  */
-export function schedule(periodMs: number, work: () => Promise<unknown>, timing: Timing = REAL): Schedule {
+export function schedule(periodMs: number, work: () => Promise<unknown>, timing: Timing = REAL): () => void {
   const startMs = timing.now()
   let dueMs = startMs + timing.random() * Math.min(periodMs * OFFSET_SHARE, OFFSET_MAX_MS)
   let cancel = () => {}
-  let plannedMs: number | undefined
   let stopped = false
   const plan = (atMs: number) => {
-    const waitMs = Math.max(0, atMs - timing.now())
-    plannedMs = Date.now() + waitMs
-    cancel = timing.after(waitMs, tick)
+    cancel = timing.after(Math.max(0, atMs - timing.now()), tick)
   }
   const tick = () => {
-    plannedMs = undefined
     // A rejection is a defect, which the process reports; the others of its kind continue.
     void work().finally(() => {
       dueMs = nextOnGrid(dueMs, periodMs, timing.now())
@@ -48,13 +36,9 @@ export function schedule(periodMs: number, work: () => Promise<unknown>, timing:
     })
   }
   plan(startMs)
-  return {
-    nextAtMs: () => plannedMs,
-    stop() {
-      stopped = true
-      plannedMs = undefined
-      cancel()
-    }
+  return () => {
+    stopped = true
+    cancel()
   }
 }
 

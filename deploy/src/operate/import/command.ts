@@ -3,6 +3,7 @@ import { access, appendFile, constants, stat, writeFile } from 'node:fs/promises
 import { constants as system } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { createGunzip } from 'node:zlib'
+import type { ImportProgress, ImportReport } from '@gamenet/ingest/import'
 import { bytesText, errorCode, importableTopics } from '@gamenet/schemas'
 import { Argument, type Command, Option } from 'commander'
 import { InterruptedError, UsageError } from '../../config.js'
@@ -14,14 +15,7 @@ import { addCommand, counted, print, type Terminal } from '../../terminal/termin
 import type { Operations } from '../operation.js'
 import { caughtUp } from '../status/caught-up.js'
 import { importLog } from './import-log.js'
-import {
-  type ImportProgress,
-  type ImportReport,
-  ImportSpelling,
-  importFile,
-  RATINGS,
-  REJECTS_MAX
-} from './operation.js'
+import { ImportSpelling, importFile, RATINGS, REJECTS_MAX } from './operation.js'
 import { addImportUndo } from './undo-command.js'
 
 const READABLE_WITHIN_SECONDS = 600

@@ -1,5 +1,6 @@
 import { makeFolder } from '@gamenet/engines/files'
 import type { KnownImport, Ratings } from '@gamenet/ingest'
+import { ImportProgress, ImportReport } from '@gamenet/ingest/import'
 import { errorCode, importRetractionTopic, importRunTopic } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../../config.js'
@@ -39,43 +40,6 @@ export const ImportRequest = z.object({
   faultsMax: z.int().min(0).max(REJECTS_MAX).optional()
 })
 export type ImportRequest = z.infer<typeof ImportRequest>
-
-export const ImportProgress = z.object({
-  /** `reading`: hashes the complete file. `checking`: validates every row of a strict import. */
-  phase: z.enum(['reading', 'checking', 'publishing']),
-  bytesRead: z.int(),
-  bytesTotal: z.int(),
-  rowsRead: z.int(),
-  published: z.int(),
-  rejected: z.int()
-})
-export type ImportProgress = z.infer<typeof ImportProgress>
-
-export const ImportReport = z.object({
-  importId: z.string(),
-  /** Rows of the file that this run and earlier ones processed. */
-  rowsRead: z.int(),
-  /**
-   * Rows published by this run and, for an interrupted import, by earlier ones; 0 if everything was imported before.
-   */
-  published: z.int(),
-  rejected: z.int(),
-  /** Rows without a measured value. */
-  missing: z.int(),
-  /** Rows that an interrupted run of the same import had processed. */
-  skipped: z.int(),
-  /** False when a strict import found faults; nothing was published then. */
-  finished: z.boolean(),
-  /** The file was imported before; nothing was published. */
-  alreadyDone: z.boolean(),
-  /** The first rejected rows. */
-  faults: z.array(z.object({ line: z.int(), reason: z.string() })).readonly(),
-  ignoredColumns: z.array(z.string()).readonly(),
-  absentColumns: z.array(z.string()).readonly(),
-  /** Sentences about what the numbers do not tell. */
-  notes: z.array(z.string()).readonly()
-})
-export type ImportReport = z.infer<typeof ImportReport>
 
 const ImportInput = z.strictObject({
   request: z.preprocess((given) => (typeof given === 'string' ? JSON.parse(given) : given), ImportRequest),

@@ -843,6 +843,17 @@ test('an erasure forgets recent events: deleted rows are in no stream of the pas
   t.same(await users(), [])
 })
 
+test('an erasure leaves no recent event in memory', (t) => {
+  const feed = new Feed('achievement')
+  feed.begin('1.0', [0])
+  feed.add({ partitionId: '1.0', next: [1], body: '{"username":"ann"}' } as never)
+  const recent = () => feed.since('1.0', [0], 10, () => true).events.length
+  t.equal(recent(), 1)
+  feed.dropRecent()
+  t.equal(recent(), 0)
+  t.end()
+})
+
 test('live counts are a state first, then what differs', async (t) => {
   const world = await StreamWorld.open(t)
   const store = async (online: Record<string, number>, second: number) => {

@@ -5,6 +5,7 @@ import { cp, mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from '
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { projections } from '@gamenet/projector'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -129,6 +130,9 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     'a backup under load contains everything acknowledged before it, in PostgreSQL and in ClickHouse',
     async (t) => {
       await restoreHere(part('busy'), part('from-busy'))
+      const log = openEmbeddedLog({ path: join(part('from-busy'), 'log') })
+      t.ok(log.epoch > 1, 'events after a restore have positions of their own')
+      await log.close()
       // The outbox of the copy is relayed first.
       let stored: Awaited<ReturnType<typeof storedRatings>>
       do {

@@ -21,6 +21,9 @@ export class Estimate {
   readonly #measured = new Map<string, { events: number; seconds: number }>()
   readonly #steps: { readonly at: number; readonly events: number; readonly seconds: number }[] = []
 
+  /** How long the fill waits for its rate, in seconds. */
+  waitSeconds = 0
+
   /** Begin of the running step. */
   #begunAt: number | undefined
 

@@ -155,6 +155,7 @@ export class Fillers {
         if (now === undefined) return false
         rate = now.rate
         const waitMs = pace.waitMs(rate, performance.now())
+        estimate.waitSeconds = waitMs / 1000
         if (waitMs === 0) return true
         await held(() => pause(Math.min(waitMs, PACE_MS), signal).catch(() => undefined))
         notedAt = performance.now()

@@ -46,6 +46,6 @@ export async function progressOf(
     total,
     share: estimate.shareOf(done, left),
     eventsPerSecond: estimate.eventsPerSecond && Math.min(rate, estimate.eventsPerSecond),
-    etaSeconds: Math.max(seconds, (total - events) / rate)
+    etaSeconds: Math.max(seconds, (total - events) / rate + estimate.waitSeconds)
   }
 }

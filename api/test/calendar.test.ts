@@ -308,19 +308,19 @@ test('zones are accepted by their names in any case, and divided by whole hours 
 
 test('a zone that Node knows and the engine does not is a fault of the request', async (t) => {
   const model = await openStoredTables()
-  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
-  const rows = await needs.tables.rows('SELECT z.time_zone AS zone FROM system.time_zones AS z')
-  const known = new Set(rows.map(({ zone }) => zone))
-  const folder = process.env.TZDIR
-  // The engine looks for further zones in files of the machine.
-  process.env.TZDIR = '/nowhere'
-  t.teardown(() => (folder === undefined ? delete process.env.TZDIR : Object.assign(process.env, { TZDIR: folder })))
-  // America/Coyhaique of Node 20.20.
-  for (const tz of Intl.supportedValuesOf('timeZone').filter((zone) => !known.has(zone))) {
-    for (const asked of [() => ask(calendar, { tz }, needs), () => ask(hoursOfWeek, { tz }, needs)])
-      await t.rejects(asked, { status: 400, message: /^tz is .* do not know/ }, tz)
-  }
+  const tz = 'America/Lima'
+  const { readers } = model.clickhouse
+  const rows: typeof readers.rows = (sql, parameters, ...rest) => readers.rows(sql, unknownFor(tz, parameters), ...rest)
+  const needs = { tables: { ...readers, rows }, nowMs: NOW_MS, catalog }
+  for (const asked of [() => ask(calendar, { tz }, needs), () => ask(hoursOfWeek, { tz }, needs)])
+    await t.rejects(asked, { status: 400, message: /^tz is .* do not know/ })
 })
+
+/** Names a zone that the engine does not know; which ones that are differs between machines. */
+function unknownFor<Parameters extends Readonly<Record<string, unknown>> | undefined>(tz: string, given: Parameters) {
+  const changed = Object.entries(given ?? {}).map(([name, value]) => [name, value === tz ? `${tz}/none` : value])
+  return Object.fromEntries(changed) as Parameters
+}
 
 test('the collector was blind when a source was silent for longer than usual', async (t) => {
   const model = await openStoredTables()

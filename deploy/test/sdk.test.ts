@@ -347,7 +347,7 @@ test('the client and a running service understand each other', async (t) => {
     async (t) => {
       const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
       const [, path = ''] = /^npm install http:\/\/127\.0\.0\.1:8080(\/sdk\/\S+\.tgz)$/m.exec(readme) ?? []
-      t.match(await (await fetch(`${baseUrl}/docs`)).text(), `${path}`)
+      t.match(await (await fetch(`${baseUrl}/docs/guide/start`)).text(), `${path}`)
       t.match(await (await fetch(`${baseUrl}/example/`)).text(), `href="${path}"`)
       const folder = t.testdir({
         'package.json': '{ "type": "module" }',

@@ -11,7 +11,7 @@ import { serviceOperations } from '../src/run/service-operations.js'
 import { readUncleanLog } from '../src/run/unclean-log.js'
 import { VerifyReport } from '../src/stores/damage-report.js'
 import { engineFailure } from '../src/stores/engine-failures.js'
-import { filesOfParts, flipPartsOf, halve } from './service/damaged-files.js'
+import { cutLog, filesOfParts, flipPartsOf, halve } from './service/damaged-files.js'
 import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
 /* Engines whose files cannot be read: what a start, commands and `gamenet verify` say, and that the other engines are checked. */
@@ -50,7 +50,7 @@ test('damaged engines are named with the way out, and the others are checked', a
   }
 
   await t.test('the log', async (t) => {
-    await damaged('log', 'log/data.mdb', halve)
+    await damaged('log', 'log/data.mdb', cutLog)
     refuses(await started('log'), /data.mdb of the log.* is damaged: .*gamenet restore/)
     await flipPartsOf(join(folder, 'log'), 'event_network_count__0')
     const findings = [
@@ -156,7 +156,7 @@ test('damaged engines are named with the way out, and the others are checked', a
       .filter((name) => name.endsWith('format_version.txt'))
       .sort()
     await damaged('tables', join('tables', 'store', format), (path) => writeFile(path, '\u0007'))
-    await halve(join(folder, 'tables', 'log', 'data.mdb'))
+    await cutLog(join(folder, 'tables', 'log', 'data.mdb'))
     await rm(join(folder, 'tables', 'writes', 'base', '5', '1255'))
     // The engine itself writes to the standard error of its process.
     t.match(await verified('tables', spawnedGamenet), [

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -246,6 +247,33 @@ void test('a damaged file is refused, or returns the appended records, or report
     await log.close()
   }
   t.ok(outcomes.refused > 4 && outcomes.harmless > 4 && outcomes.reported > 1, JSON.stringify(outcomes))
+  t.comment(JSON.stringify(outcomes))
+})
+
+void test('a file that lacks pages at its end is refused, or has all records', async (t) => {
+  const path = t.testdir()
+  const whole = openEmbeddedLog({ path })
+  const large = { ...message(1), value: JSON.stringify(randomBytes(40_000).toString('base64')) }
+  for (const each of [[large], messages(3), messages(3)]) await whole.append('thing', each)
+  const expected = await readTopic(whole, 'thing')
+  await whole.close()
+  const bytes = readFileSync(join(path, 'data.mdb'))
+  const outcomes = { refused: 0, whole: 0 }
+  for (let size = bytes.length - 4096; size > 8192; size -= 4096) {
+    writeFileSync(join(path, 'data.mdb'), bytes.subarray(0, size))
+    let log: ReturnType<typeof openEmbeddedLog>
+    try {
+      log = openEmbeddedLog({ path })
+    } catch (error) {
+      t.match(error, { message: /is damaged: .* Restore the newest backup/ }, `${size} bytes`)
+      outcomes.refused += 1
+      continue
+    }
+    t.same(await readTopic(log, 'thing'), expected, `${size} bytes`)
+    outcomes.whole += 1
+    await log.close()
+  }
+  t.ok(outcomes.refused > 4, JSON.stringify(outcomes))
   t.comment(JSON.stringify(outcomes))
 })
 

@@ -29,6 +29,11 @@ export async function flipMiddle(path: string): Promise<void> {
   await handle.close()
 }
 
+/** Cuts all pages of the log's file but the two that LMDB begins with. Half of them may be free. */
+export async function cutLog(path: string): Promise<void> {
+  await truncate(path, 8192)
+}
+
 /** Cuts a file in the middle. */
 export async function halve(path: string): Promise<void> {
   await truncate(path, Math.floor((await stat(path)).size / 2))

@@ -34,13 +34,16 @@ export async function readLogApart(path: string, reads: Reads, signal?: AbortSig
   judge(path, { code, killedBy, said })
 }
 
-/** Does the same while the thread waits: before a log is opened. */
+/**
+ * Does the same with all values while the thread waits: before a log is opened whose file lacks pages. Those of a large
+ * batch may be missing although all keys are there.
+ */
 export function readLogApartNow(path: string): void {
   const {
     status: code,
     signal: killedBy,
     stdout
-  } = spawnSync(process.execPath, [CHILD, folderWithLock(path)], { env: {} })
+  } = spawnSync(process.execPath, [CHILD, folderWithLock(path), 'values' satisfies Reads], { env: {} })
   judge(path, { code, killedBy, said: stdout.toString() })
 }
 

@@ -13,7 +13,7 @@ const ENDLESS = `INSERT INTO FUNCTION null('hash UInt64') SELECT sum(cityHash64(
 const T0 = Date.UTC(2026, 2, 14, 22)
 
 test('an interrupted rebuild', async (t) => {
-  // Waits between attempts keep no process alive, and the server of a run is no child of this one.
+  // Waits between attempts keep no process alive. The shared server does not either: it belongs to another process.
   const alive = setInterval(() => undefined, 1000)
   t.teardown(() => clearInterval(alive))
   const engine = await openTables()

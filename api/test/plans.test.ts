@@ -4,10 +4,11 @@ import { test } from 'tap'
 import { unlocksOfUser } from '../src/queries/achievement-unlock.js'
 import { networkSeriesQueries } from '../src/queries/network-count.js'
 import { playDays, playTotals, presenceFacts } from '../src/queries/play-time.js'
+import { entriesOfPlayers } from '../src/queries/player-entry.js'
 import { cutAtDays, cutAtHours, uncut } from '../src/queries/series.js'
 import { titleActivity, titleSeriesQueries } from '../src/queries/title-count.js'
 import { lastSightings, playedSeconds } from '../src/queries/user-game.js'
-import { bestScores, boardStats } from '../src/queries/user-score.js'
+import { boardStats } from '../src/queries/user-score.js'
 import { DAY_MS, MINUTE_MS } from './plain-counts.js'
 import { openStoredTables } from './stored-tables.js'
 
@@ -115,7 +116,7 @@ test('a query about one user reads by the primary key, with any rows', async (t)
     ['sightings', lastSightings, { userKey }, 'presence'],
     ['unlocks', unlocksOfUser, { userKey }, 'achievement_unlock'],
     ['boards', boardStats, { playerKey: userKey }, 'player_entry'],
-    ['scores', bestScores, { playerKey: userKey, limit: 10 }, 'player_entry']
+    ['scores', entriesOfPlayers, { keys: [userKey], titleId: '' }, 'player_entry']
   ] as const) {
     const { read, of } = await granules(clickhouse.readers, sql, parameters, table)
     t.ok(of > 30 && read >= 1 && read <= 3, `${what}: ${read} of ${of}`)

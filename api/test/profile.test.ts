@@ -179,7 +179,7 @@ test('profile, games, scores and play time equal plain loops over the events', a
         const plain = plainUser(user, world)
         deepStrictEqual(ProfileSummary.parse(profile), plain.profile)
         deepStrictEqual(UserGames.parse(games), plain.games)
-        deepStrictEqual(stripTimes(UserScores.parse(scores)), {
+        deepStrictEqual(stripPlaces(UserScores.parse(scores)), {
           ...plain.scores,
           scores: plain.scores.scores.slice(0, limit)
         })
@@ -189,6 +189,44 @@ test('profile, games, scores and play time equal plain loops over the events', a
     runs(4)
   )
   t.pass()
+})
+
+test('the entries of a user have the gap to the next, and what changed in 30 days', async (t) => {
+  const api = await openProfiles(t)
+  await api.storeProfile({ username: 'ann', linkedGamertag: 'Ann', bio: '' })
+  const entry = (board: number, name: string, rating: string, rank: number) => ({
+    ...{ title_id: '4d530001', leaderboard_id: board, player_key: nameKey(name), player: name, occurrence: 1 },
+    ...{ rank, place: rank, rating, ts: new Date(NOW_MS).toISOString().replace('Z', ''), version: 1 }
+  })
+  const entries = [
+    entry(1, 'bob', '400', 1),
+    entry(1, 'Ann', '300', 2),
+    entry(2, 'Ann', '50', 1),
+    entry(3, 'Ann', '7', 1)
+  ]
+  for (const table of ['leaderboard_entry', 'player_entry']) await api.model.insertRows(table, entries)
+  const changed = (board: number, daysAgo: number, [before, after]: readonly (string | null)[]) => ({
+    ...{ title_id: '4d530001', leaderboard_id: board, player: 'Ann', player_key: nameKey('Ann'), occurrence: 1 },
+    ...{ ts: new Date(NOW_MS - daysAgo * DAY_MS).toISOString().replace('Z', ''), epoch: 1, offset: 100 - daysAgo },
+    ...{ recorded_epoch: 1, recorded_offset: 100 - daysAgo, is_change: true, version: 1 },
+    ...{ change: before === null ? 'new' : 'updated', previous_rating: before, new_rating: after }
+  })
+  await api.model.insertRows('leaderboard_change', [
+    changed(1, 40, ['100', '120']),
+    changed(1, 20, ['120', '250']),
+    changed(1, 10, ['250', '300']),
+    changed(2, 5, [null, '50'])
+  ])
+  await api.changed(...PROJECTIONS)
+  const { scores } = UserScores.parse((await api.get('/api/profile/ann/leaderboard-scores')).json())
+  t.same(
+    scores.map(({ leaderboardId, next, change30d }) => [leaderboardId, next?.gap, change30d]),
+    [
+      [2, undefined, null],
+      [3, undefined, 0],
+      [1, 100, 180]
+    ]
+  )
 })
 
 /** Returns the expected answers, computed by loops. */
@@ -240,6 +278,7 @@ function plainUser(user: User, world: World) {
         leaderboardName: boardNameOf(entry),
         titleId: entry.titleId,
         gameName: TITLE_NAMES[entry.titleId],
+        playerName: entry.playerName,
         rank: entry.rank,
         rating: entry.rating,
         timeMs: entry.timeMs ?? 0,
@@ -364,8 +403,12 @@ function plainDays({ presence, profile, days }: User, count: number) {
   }
 }
 
-function stripTimes({ scores, ...rest }: UserScores) {
-  return { ...rest, scores: scores.map(({ timeFormatted: _, ...score }) => score) }
+/** Leaves out what another test shows: the places of entries in answers about players, and their changes. */
+function stripPlaces({ scores, ...rest }: UserScores) {
+  const plain = scores.map(
+    ({ timeFormatted: _, entries: _entries, percentile: _share, next: _next, change30d: _change, ...score }) => score
+  )
+  return { ...rest, scores: plain }
 }
 
 function total(values: readonly number[]): number {

@@ -109,7 +109,7 @@ alt="Players now">\`; \`chart.svg?range=30d\` and \`card.png\` are further pictu
     curl '${publicUrl}/games/${named.titleId ?? '4d530064'}/badge.svg'
 
 \`/embed/network\` and \`/embed/players/:name\` are further cards;
-boards and players have \`badge.svg\` and \`card.png\` below their pages, too.
+boards and players have \`badge.svg\`, \`chart.svg\` and \`card.png\` below their pages, too.
 Programs that know oEmbed find the card by the address of a page: [/oembed](/docs/guide/embed)\`?url=\`.`
     }
   ]

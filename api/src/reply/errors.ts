@@ -76,7 +76,7 @@ function malformed(what: string): Refusal {
 }
 
 /**
- * Answers an error; `pageOf` may return another form of the refusal. The log contains the hidden cause under the
+ * Answers an error; `pageOf` may return a promise of another form of the refusal. The log contains the hidden cause under the
  * request id.
  */
 export function sendError(
@@ -84,7 +84,7 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   log: FastifyBaseLogger | undefined,
-  pageOf?: (refusal: Refusal) => ReturnType<typeof errorParts> | undefined
+  pageOf?: (refusal: Refusal) => Promise<ReturnType<typeof errorParts>> | undefined
 ): FastifyReply {
   const refusal = refusalOf(error, request)
   if (refusal.status >= 500) {
@@ -103,8 +103,12 @@ export function sendError(
   }
   const retryAfterSeconds = refusal.retryAfterSeconds ?? (refusal.status === 503 ? RETRY_AFTER_SECONDS : undefined)
   if (retryAfterSeconds !== undefined) void reply.header('Retry-After', String(retryAfterSeconds))
-  const { body, headers } = pageOf?.(refusal) ?? errorParts(refusal, request.headers.accept)
-  return reply.code(refusal.status).headers(headers).send(body)
+  const send = ({ body, headers }: ReturnType<typeof errorParts>) =>
+    reply.code(refusal.status).headers(headers).send(body)
+  const page = pageOf?.(refusal)
+  if (page === undefined) return send(errorParts(refusal, request.headers.accept))
+  void page.then(send)
+  return reply
 }
 
 /** Returns the refusal for anything thrown: ours, Fastify's, or a defect. */

@@ -118,7 +118,8 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 
-const EVERYTHING = {
+/** The filter of changes that leaves out none. */
+export const EVERYTHING = {
   titleId: null,
   leaderboardId: null,
   playerKey: null,
@@ -185,13 +186,20 @@ async function answerPlayer(request: PageRequest, context: AnswerContext): Promi
   const { tables, signal } = context
   const { playerName, limit, offset } = request
   const all = await rowsOf(tables, entriesOfPlayers, { keys: [nameKey(playerName)], titleId: '' }, { signal })
-  const page = all.slice(offset, offset + limit)
+  const boards = await shownEntries(all.slice(offset, offset + limit), context)
+  const spellings = [...new Set(all.map((row) => row.playerName))].sort()
+  const body: Player = { playerName, spellings, total: all.length, boards }
+  return { body, headers: linkTo(pathOf(playerName), request, all.length) }
+}
+
+/** Returns entries of players, each with its place on its board. */
+export async function shownEntries(rows: readonly EntryRow[], context: AnswerContext): Promise<Player['boards']> {
   const [standingOf, names, titles] = await Promise.all([
-    standingsOf(page, context),
+    standingsOf(rows, context),
     context.boards(),
     context.catalog()
   ])
-  const boards = page.map((row) => ({
+  return rows.map((row) => ({
     leaderboardId: row.leaderboardId,
     leaderboardName: names.nameOf(row),
     titleId: row.titleId,
@@ -202,9 +210,6 @@ async function answerPlayer(request: PageRequest, context: AnswerContext): Promi
     ...measureShown(row),
     observedAt: shownInstant(row.changedAtMs)
   }))
-  const spellings = [...new Set(all.map((row) => row.playerName))].sort()
-  const body: Player = { playerName, spellings, total: all.length, boards }
-  return { body, headers: linkTo(pathOf(playerName), request, all.length) }
 }
 
 /** Returns the neighbourhood of entries' ranks on their boards. */

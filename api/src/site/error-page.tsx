@@ -1,8 +1,15 @@
-import type { Refusal } from '@gamenet/schemas'
+import type { Leaderboards, OnlineUsers, Refusal, SuggestedPlayers } from '@gamenet/schemas'
+import type { FastifyInstance } from 'fastify'
+import type { ComponentChildren } from 'preact'
+import { nearestNames } from '../queries/nearest-names.js'
 import { SearchForm } from './components/form.js'
+import { GameLink, Name, PlayerLink } from './components/marks.js'
+import { boardName } from './components/records.js'
+import { Feed } from './components/table.js'
 import { documentOf } from './layout.js'
 import type { SiteFacts } from './values/page.js'
 
+const NEAR_MAX = 3
 const HEADLINES: Readonly<Record<number, string>> = {
   400: 'This address has a mistake',
   404: 'Nothing is here',
@@ -11,7 +18,15 @@ const HEADLINES: Readonly<Record<number, string>> = {
 }
 
 /** Returns the page of a refusal: what is wrong, and where to go from here. */
-export function errorDocument({ status, message, code }: Refusal, url: string, site: SiteFacts): string {
+export async function errorDocument(
+  { status, message, code }: Refusal,
+  url: string,
+  site: SiteFacts,
+  app: FastifyInstance
+): Promise<string> {
+  const words = wordsOf(url)
+  // While the tables are away, the page stands without names.
+  const near = await nearTo(code, url, words, app).catch(() => [])
   const headline = HEADLINES[status] ?? (status >= 500 ? 'The service failed' : 'This request was refused')
   return documentOf(
     {
@@ -22,7 +37,8 @@ export function errorDocument({ status, message, code }: Refusal, url: string, s
         <section class="card error">
           <h1>{headline}</h1>
           <p>{message}</p>
-          {status === 404 ? <SearchForm words={wordsOf(url)} /> : null}
+          {near.length === 0 ? null : <Feed rows={near} row={(link) => link} />}
+          {status === 404 ? <SearchForm words={words} /> : null}
           {status === 503 ? (
             <p>
               Pages that were read lately still work: <a href="/">home</a>, <a href="/games">games</a>,{' '}
@@ -37,6 +53,34 @@ export function errorDocument({ status, message, code }: Refusal, url: string, s
     },
     site
   )
+}
+
+/** Links to what is nearest to what is unknown: games and players by name, boards of the game by number. */
+async function nearTo(code: string, url: string, words: string, app: FastifyInstance): Promise<ComponentChildren[]> {
+  const answer = async <Body,>(path: string) => (await app.inject(path)).json<Body>()
+  if (code === 'player_unknown') {
+    const beginning = encodeURIComponent(words.slice(0, 2))
+    const { results } = await answer<SuggestedPlayers>(`/api/datasearch/suggest?limit=50&q=${beginning}`)
+    return nearestNames(words, results, NEAR_MAX).map((name) => <PlayerLink name={name} />)
+  }
+  if (code === 'leaderboard_unknown') {
+    const [, head = '', game = '', board = ''] = /^(.*\/games\/([^/]+).*\/boards\/)(\d+)/.exec(url) ?? []
+    const boards = await answer<Leaderboards>(`/api/game/${game}/leaderboards`)
+    const distance = ({ id }: Leaderboards[number]) => Math.abs(Number(id) - Number(board))
+    return boards
+      .sort((a, b) => distance(a) - distance(b))
+      .slice(0, NEAR_MAX)
+      .map(({ id, name }) => (
+        <a href={head + id}>
+          <Name>{boardName(id, name)}</Name>
+        </a>
+      ))
+  }
+  if (code !== 'game_unknown') return []
+  const games = await answer<OnlineUsers>('/api/online-users')
+  return nearestNames(words, Object.keys(games), NEAR_MAX).map((name) => (
+    <GameLink titleId={games[name]?.titleId ?? null} name={name} />
+  ))
 }
 
 /** Returns the words of a path, without what pages have in common, ids, and the names of files. */

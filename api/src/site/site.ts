@@ -76,14 +76,12 @@ export async function addSite(
 export function errorPage(
   site: SiteFacts,
   refusal: Refusal,
-  { raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>
-): { body: string; headers: Record<string, string> } | undefined {
+  { raw, headers, server }: Pick<FastifyRequest, 'raw' | 'headers' | 'server'>
+): Promise<{ body: string; headers: Record<string, string> }> | undefined {
   const path = raw.url ?? '/'
   if (path.startsWith('/api/') || !prefersHtml(headers.accept)) return undefined
-  return {
-    body: errorDocument(refusal, path, site),
-    headers: { ...pageHeaders(site), 'Cache-Control': 'no-store', 'X-Error-Code': refusal.code }
-  }
+  const sent = { ...pageHeaders(site), 'Cache-Control': 'no-store', 'X-Error-Code': refusal.code }
+  return errorDocument(refusal, path, site, server).then((body) => ({ body, headers: sent }))
 }
 
 /** Sends a reader to the address of a page; returns undefined for other errors. */

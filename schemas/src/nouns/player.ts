@@ -23,40 +23,40 @@ export const PlayerUsers = z
   .meta({ id: 'PlayerUsers', description: 'The users who have the gamertag, by name.' })
 export type PlayerUsers = z.infer<typeof PlayerUsers>
 
+/** A player's entry on a board, with its place there. */
+export const PlayerBoard = z.object({
+  leaderboardId: LeaderboardId,
+  leaderboardName: z.string(),
+  titleId: z.string(),
+  gameName: z.string(),
+  playerName: z.string(),
+  rank: z.int(),
+  entries: Count.meta({ description: 'Number of entries of the complete board.' }),
+  percentile: z.number().meta({
+    description: 'Share of the board’s entries whose rank is no better, this one included, in percent, one decimal.'
+  }),
+  ...shownMeasure,
+  next: z
+    .object({
+      rank: z.int(),
+      playerName: z.string(),
+      ...shownMeasure,
+      gap: z.number().nullable().meta({
+        description: 'Milliseconds or points from this entry to that one; null if either is not a number.'
+      })
+    })
+    .nullable()
+    .meta({ description: 'The nearest entry of a better rank; null for a leader.' }),
+  observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
+})
+
 /** The answer of `getPlayer`. */
 export const Player = z
   .object({
     playerName: z.string().meta({ description: 'As requested.' }),
     spellings: z.array(z.string()).meta({ description: 'All spellings of the name on boards.' }),
     total: Count.meta({ description: 'Entries on all boards.' }),
-    boards: z.array(
-      z.object({
-        leaderboardId: LeaderboardId,
-        leaderboardName: z.string(),
-        titleId: z.string(),
-        gameName: z.string(),
-        playerName: z.string(),
-        rank: z.int(),
-        entries: Count.meta({ description: 'Number of entries of the complete board.' }),
-        percentile: z.number().meta({
-          description:
-            'Share of the board’s entries whose rank is no better, this one included, in percent, one decimal.'
-        }),
-        ...shownMeasure,
-        next: z
-          .object({
-            rank: z.int(),
-            playerName: z.string(),
-            ...shownMeasure,
-            gap: z.number().nullable().meta({
-              description: 'Milliseconds or points from this entry to that one; null if either is not a number.'
-            })
-          })
-          .nullable()
-          .meta({ description: 'The nearest entry of a better rank; null for a leader.' }),
-        observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
-      })
-    )
+    boards: z.array(PlayerBoard)
   })
   .meta({ id: 'Player', description: 'The boards of a player, best rank first.' })
 export type Player = z.infer<typeof Player>

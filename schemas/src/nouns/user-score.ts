@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { ShownInstant } from '../values/instant.js'
-import { Count } from './count.js'
-import { LeaderboardId } from './leaderboard.js'
+import { PlayerBoard } from './player.js'
 
 /** The answer of `getUserScores`. */
 export const UserScores = z
@@ -13,20 +11,12 @@ export const UserScores = z
       .meta({ description: 'No gamertag is linked and presence saw none: the username is searched.' }),
     scores: z
       .array(
-        z
-          .object({
-            leaderboardId: LeaderboardId,
-            leaderboardName: z.string(),
-            titleId: z.string(),
-            gameName: z.string(),
-            rank: z.int(),
-            rating: z.string().meta({ description: 'The raw text that the board shows.' }),
-            timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
-            timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
-            isTime: z.boolean(),
-            observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
+        PlayerBoard.extend({
+          change30d: z.number().nullable().meta({
+            description:
+              'Milliseconds or points by which the value changed in 30 days; null if the entry came since, or is no number.'
           })
-          .meta({ id: 'UserScore' })
+        }).meta({ id: 'UserScore' })
       )
       .meta({ description: 'Best rank first.' })
   })

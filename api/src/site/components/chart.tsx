@@ -7,7 +7,10 @@ import {
   linePath,
   type Point,
   type Series,
-  scaleOf
+  type StepSeries,
+  scaleOf,
+  stepEnds,
+  stepsPath
 } from './series.js'
 import { compact, count, DAY_MS, dayText, instantText } from './text.js'
 
@@ -168,42 +171,24 @@ export function Trend({ values, label }: { values: readonly (number | null)[]; l
   )
 }
 
-type StepsProps = {
-  /** Oldest first. */
-  points: readonly (readonly [ms: number, value: number])[]
-  label: string
-  textOf: (value: number) => string
-}
-
-/** A value over time as steps between its lowest and its highest. */
-export function Steps({ points, label, textOf }: StepsProps) {
-  const [first, last] = [points[0], points.at(-1)]
-  if (first === undefined || last === undefined || points.length < 2) return null
-  const values = points.map(([, value]) => value)
-  const [low, high] = [Math.min(...values), Math.max(...values)]
-  // The last step reaches a twentieth of the span further, to be seen.
-  const toMs = last[0] + Math.max(1, (last[0] - first[0]) / 20)
-  const box: Box = { fromMs: first[0], toMs, max: Math.max(1, high - low), width: 600, height: 100 }
-  const path = linePath(
-    points.map(([ms, value]): Point => [ms, value - low]),
-    box,
-    true
-  )
+/** A value over time as steps; nothing while there is one value. */
+export function Steps(steps: StepSeries) {
+  const { label, points, textOf } = steps
+  if (points.length < 2) return null
+  const [first = 0, last = 0] = [points[0]?.[1], points.at(-1)?.[1]]
   return (
     <figure>
       <svg
         class="steps"
         viewBox="-4 -8 608 116"
         role="img"
-        aria-label={`${label} from ${textOf(first[1])} to ${textOf(last[1])}`}
+        aria-label={`${label} from ${textOf(first)} to ${textOf(last)}`}
       >
-        <path class="line line-1" d={path} />
+        <path class="line line-1" d={stepsPath(steps, 600, 100)} />
       </svg>
       <figcaption class="ticks">
-        {[first, last].map(([ms, value]) => (
-          <span key={ms}>
-            {dayText(ms)}: {textOf(value)}
-          </span>
+        {stepEnds(steps).map((text) => (
+          <span key={text}>{text}</span>
         ))}
       </figcaption>
     </figure>

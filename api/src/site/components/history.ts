@@ -134,7 +134,7 @@ export function historyFacts(rows: Rows | undefined, span: Span, { fromMs = 0, t
   const best = periods.reduce((a, b) => (b.peak > a.peak ? b : a))
   const every = everyOf(span)
   const from = isWhole(span) ? msOf(periods[0]?.date ?? '') : fromMs
-  const total = Math.max(periods.length, Math.round((toMs - from) / (every === 'week' ? 7 * DAY_MS : DAY_MS)))
+  const total = Math.max(periods.length, Math.ceil((toMs - from) / (every === 'week' ? 7 * DAY_MS : DAY_MS)))
   return (
     `Mean of each ${every}, with lowest and highest. ` +
     `Data for ${count(periods.length)} of ${count(total)} ${every}s. ` +

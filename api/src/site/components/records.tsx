@@ -1,12 +1,25 @@
-import { type LeaderboardChanges, type RecentRecords, timeText } from '@gamenet/schemas'
+import { type LeaderboardChanges, type Player, type RecentRecords, timeText } from '@gamenet/schemas'
 import { Name, PlayerLink, Time } from './marks.js'
-import { boardPath, count, groupedBy } from './text.js'
+import type { StepSeries } from './series.js'
+import { boardPath, count, groupedBy, msOf } from './text.js'
 
 /** A measure as people write it. */
 export function measureText(rating: string | null, timeMs: number | null, isTime: boolean): string {
   if (rating === null) return ''
   if (isTime && timeMs !== null) return timeText(timeMs)
   return /^\d{4,15}$/.test(rating) ? count(Number(rating)) : rating
+}
+
+type Valued = { readonly at: string; readonly rating: string | null; readonly timeMs: number | null }
+
+/** Returns the values of a board, newest first, as steps; those that are no numbers are left out. */
+export function stepsOf(label: string, values: readonly Valued[], isTime: boolean): StepSeries {
+  const points = values.map(({ at, rating, timeMs }) => [msOf(at), isTime ? timeMs : Number(rating)] as const)
+  return {
+    label,
+    points: points.toReversed().filter((point): point is [number, number] => !Number.isNaN(point[1] ?? Number.NaN)),
+    textOf: (value) => measureText(String(value), value, isTime)
+  }
 }
 
 /** Returns how far two measures lie apart: `0.4 s`, `300`; `""` where they cannot be compared. */
@@ -19,6 +32,16 @@ export function gapText(isTime: boolean, value: number | null, other: number | n
 /** Returns a board's name; not every board has one. */
 export function boardName(leaderboardId: number | string, name: string): string {
   return name.trim() || `Board ${leaderboardId}`
+}
+
+/** How far an entry lies behind the next better one. */
+export function GapToNext({ next, isTime }: Pick<Player['boards'][number], 'next' | 'isTime'>) {
+  if (next === null) return <>Leader</>
+  return (
+    <>
+      {gapText(isTime, next.gap, 0)} to <PlayerLink name={next.playerName} />
+    </>
+  )
 }
 
 /** A board by name, with its game. */

@@ -1,4 +1,4 @@
-import { msOf } from './text.js'
+import { dayText, msOf } from './text.js'
 
 /*
  * point     an instant in milliseconds since 1970 with a value; null where data are missing
@@ -108,6 +108,33 @@ export function linePath(points: readonly Point[], box: Box, isStepped = false):
     before = x
   }
   return isStepped && isDown && before < box.width ? `${path}H${box.width}` : path
+}
+
+/** A value over time as steps, oldest first. */
+export type StepSeries = {
+  readonly label: string
+  readonly points: readonly (readonly [ms: number, value: number])[]
+  readonly textOf: (value: number) => string
+}
+
+/** Returns the path of steps between their lowest and their highest value. */
+export function stepsPath({ points }: StepSeries, width: number, height: number): string {
+  const values = points.map(([, value]) => value)
+  const [low, high] = [Math.min(...values), Math.max(...values)]
+  const [fromMs, lastMs] = [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0]
+  // The last step reaches a twentieth of the span further, to be seen.
+  const toMs = lastMs + Math.max(1, (lastMs - fromMs) / 20)
+  const box: Box = { fromMs, toMs, max: Math.max(1, high - low), width, height }
+  return linePath(
+    points.map(([ms, value]): Point => [ms, value - low]),
+    box,
+    true
+  )
+}
+
+/** Returns the day and value of the first step and the last. */
+export function stepEnds({ points, textOf }: StepSeries): string[] {
+  return [points[0], points.at(-1)].map((end) => (end === undefined ? '' : `${dayText(end[0])}: ${textOf(end[1])}`))
 }
 
 /** Returns the path of the area under a line. */

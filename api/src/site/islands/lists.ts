@@ -20,6 +20,8 @@ export function keepLists(): void {
   const section = document.getElementById('watched')
   if (section !== null) void showWatched(section)
   document.addEventListener('visibilitychange', pollHidden)
+  // Rows have come into the page.
+  addEventListener('shown', showAll)
   // Another tab changed a list.
   addEventListener('storage', showAll)
 }

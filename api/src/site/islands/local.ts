@@ -20,6 +20,7 @@ export function showLocal(): void {
     element.textContent = countText(Number(element.value))
   }
   showTimes()
+  dispatchEvent(new Event('shown'))
 }
 
 /** Does so now, again as ages grow, and when the reader chooses a zone. */

@@ -18,8 +18,8 @@ import { leaderboardRecords } from '../../routes/record-history.js'
 import { Steps, Trend } from '../components/chart.js'
 import { Field, Form } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { Card, Facts, GameLink, Name, PlayerLink, Time, Tools } from '../components/marks.js'
-import { boardName, ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
+import { AddToCompare, Card, Facts, GameLink, Name, PlayerLink, Time, Tools } from '../components/marks.js'
+import { boardName, ChangeFacts, changeText, gapText, measureText, stepsOf } from '../components/records.js'
 import { type Column, FeedCard, Pager, pageOf, Table } from '../components/table.js'
 import {
   boardPath,
@@ -366,7 +366,8 @@ function Entries({ board, best, compared, since, input }: EntriesProps) {
           ['#Gap to first', (entry) => gapOf(entry, best)],
           ['Since', ({ name }) => <Since name={name} since={since} />],
           ...further.map((column): Column<Entry> => [column, ({ details = {} }) => details[column]]),
-          ...(compared === undefined ? [] : [['Change', ({ name }) => marks.get(name)] satisfies Column<Entry>])
+          ...(compared === undefined ? [] : [['Change', ({ name }) => marks.get(name)] satisfies Column<Entry>]),
+          ['Compare', ({ name }) => <AddToCompare kind="players" id={name} name={name} />]
         ]}
       />
     </div>
@@ -412,17 +413,19 @@ function marksOf(compared: LeaderboardComparison | undefined): Map<string, strin
   return marks
 }
 
-function Record({ records }: { records: LeaderboardRecords | undefined }) {
+/** The reigns of a board, newest first, and its record as steps. */
+export function reignsOf(records: LeaderboardRecords | undefined) {
   const reigns = (records?.records ?? []).toSorted((a, b) => msOf(b.fromAt) - msOf(a.fromAt))
-  const [newest] = reigns
-  if (newest === undefined) return null
-  const points = reigns
-    .toReversed()
-    .map(({ fromAt, isTime, timeMs, rating }) => [msOf(fromAt), isTime ? timeMs : Number(rating)] as const)
-    .filter(([, value]) => !Number.isNaN(value))
+  const values = reigns.map(({ fromAt, ...value }) => ({ ...value, at: fromAt }))
+  return { reigns, steps: stepsOf('Record', values, reigns[0]?.isTime === true) }
+}
+
+function Record({ records }: { records: LeaderboardRecords | undefined }) {
+  const { reigns, steps } = reignsOf(records)
+  if (reigns.length === 0) return null
   return (
     <Card title="The record">
-      <Steps points={points} label="Record" textOf={(value) => measureText(String(value), value, newest.isTime)} />
+      <Steps {...steps} />
       <Table
         label="Reigns"
         rows={reigns.slice(0, REIGNS_SHOWN)}

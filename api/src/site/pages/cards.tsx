@@ -1,4 +1,12 @@
-import type { Leaderboard, LeaderboardChanges, OnlineHistory, Peaks, Player, TitleSummary } from '@gamenet/schemas'
+import type {
+  Leaderboard,
+  LeaderboardChanges,
+  LeaderboardRecords,
+  OnlineHistory,
+  Peaks,
+  Player,
+  TitleSummary
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import { instant, integer, oneOf, text } from '../../request/parameters.js'
 import { peaks } from '../../routes/calendar.js'
@@ -6,16 +14,19 @@ import { knownTitle } from '../../routes/known-game.js'
 import { leaderboard } from '../../routes/leaderboard-entry.js'
 import { onlineHistory } from '../../routes/network-count.js'
 import { player, playerHistory } from '../../routes/player.js'
+import { leaderboardRecords } from '../../routes/record-history.js'
 import { titleSummary } from '../../routes/title-summary.js'
 import { Chart } from '../components/chart.js'
 import { historyPart, linesOf, spanParameters } from '../components/history.js'
 import { N, Name } from '../components/marks.js'
-import { boardName, measureText } from '../components/records.js'
+import { boardName, measureText, stepsOf } from '../components/records.js'
 import { requireSeen } from '../components/seen-player.js'
-import type { Line } from '../components/series.js'
+import type { Line, StepSeries } from '../components/series.js'
 import { boardPath, count, dayText, gamePath, instantText, playerPath, plural, withQuery } from '../components/text.js'
 import { badgeDrawing, cardDrawing, chartDrawing } from '../pictures/drawings.js'
 import { ask, type Page, type Parts, page, tryAsk, type View } from '../values/page.js'
+import { reignsOf } from './board.js'
+import { changedEntries } from './player.js'
 
 /*
  * card   the few facts by which other pages show a game, board, player or the network: in a frame (embed), as a badge,
@@ -31,25 +42,21 @@ type CardFacts = {
   readonly live?: { readonly of: number; readonly name: string }
   readonly lines: readonly string[]
   readonly chart?: readonly Line[]
+  readonly steps?: StepSeries
 }
 
-type Subject<Input, Of extends Parts> = {
-  readonly name: string
+type Subject<Input, Of extends Parts> = Pick<Page<Input, Of>, 'name' | 'input' | 'parts'> & {
   /** Of the frame, and of what stands before `badge.svg`. */
   readonly embed: string
   readonly pictures: string
-  readonly input: z.ZodType<Input> & Pick<z.ZodObject, 'shape'>
-  readonly kinds: readonly Kind[]
-  readonly parts: Page<Input, Of>['parts']
   readonly facts: (...given: Parameters<Page<Input, Of>['view']>) => CardFacts
 }
 
 const VIEWS = {
-  'badge.svg': ({ title, value }: CardFacts) => badgeDrawing(title, value),
-  'chart.svg': ({ title, chart = [] }: CardFacts) => chartDrawing(chart, `${title}: players`),
+  'badge.svg': badgeDrawing,
+  'chart.svg': chartDrawing,
   'card.png': cardDrawing
 } as const
-type Kind = keyof typeof VIEWS
 
 /** Returns the frame of a subject and its pictures. */
 function cardsOf<Input extends { readonly theme?: View['theme'] }, Of extends Parts>(
@@ -64,13 +71,13 @@ function cardsOf<Input extends { readonly theme?: View['theme'] }, Of extends Pa
       parts,
       view: (answers, given, context) => framed(facts(answers, given, context), given.theme)
     }),
-    ...subject.kinds.map((kind) =>
+    ...Object.entries(VIEWS).map(([kind, draw]) =>
       page<Input, Of>({
         name: `picture-${name}-${kind.replace(/\..*/, '')}`,
         path: `${subject.pictures}/${kind}`,
         input,
         parts,
-        view: (...given) => ({ svg: VIEWS[kind](facts(...given)) })
+        view: (...given) => ({ svg: draw(facts(...given)) })
       })
     )
   ]
@@ -91,7 +98,10 @@ function framed({ title, path, value, live, lines, chart }: CardFacts, theme: Vi
             <Name>{title}</Name>
           </a>
         </h1>
-        <p>{live === undefined ? value : <LiveValue live={live} value={value} />}</p>
+        <p>
+          {live === undefined ? null : <N of={live.of} live={live.name} />}
+          {live === undefined ? value : value.slice(count(live.of).length)}
+        </p>
         {chart === undefined ? (
           <ul class="plain">
             {lines.map((line, index) => (
@@ -108,14 +118,6 @@ function framed({ title, path, value, live, lines, chart }: CardFacts, theme: Vi
   }
 }
 
-function LiveValue({ live: { of, name }, value }: { live: { of: number; name: string }; value: string }) {
-  return (
-    <>
-      <N of={of} live={name} /> {value.replace(count(of), '').trim()}
-    </>
-  )
-}
-
 const theme = oneOf(['light', 'dark']).optional()
 const rows = integer({ min: 1, max: 50 }).default(10)
 const peakText = (name: string, peak: number, peakAt: string) => `${name} ${count(peak)} (${dayText(peakAt)})`
@@ -124,7 +126,6 @@ const games = cardsOf({
   name: 'game',
   embed: '/embed/games/:game',
   pictures: '/games/:game',
-  kinds: ['chart.svg', 'badge.svg', 'card.png'],
   input: z.object({ game: text({ example: '4d530064' }), theme, ...spanParameters(['48h', '30d', '1y', 'all']) }),
   parts: async ({ game, ...span }, context) => {
     const { titleId } = await knownTitle(game, context)
@@ -153,7 +154,6 @@ const network = cardsOf({
   name: 'network',
   embed: '/embed/network',
   pictures: '',
-  kinds: ['card.png'],
   input: z.object({ theme, ...spanParameters(['24h', '7d', '30d', '1y', 'all']) }),
   parts: (span, { nowMs }) => ({
     day: tryAsk<OnlineHistory>(onlineHistory, { days: 1 }),
@@ -178,7 +178,6 @@ const boards = cardsOf({
   name: 'board',
   embed: '/embed/boards/:game/:board',
   pictures: '/games/:game/boards/:board',
-  kinds: ['badge.svg', 'card.png'],
   input: z.object({
     game: text({ example: '4d530064' }),
     board: integer({ min: 0, max: 4_294_967_295 }),
@@ -187,9 +186,10 @@ const boards = cardsOf({
     rows
   }),
   parts: ({ game, board, rows: limit }, { query: { asOf } }) => ({
-    board: ask<Leaderboard>(leaderboard, { game, leaderboardId: board, asOf, limit })
+    board: ask<Leaderboard>(leaderboard, { game, leaderboardId: board, asOf, limit }),
+    records: tryAsk<LeaderboardRecords>(leaderboardRecords, { game, leaderboardId: board, limit: 500 })
   }),
-  facts: ({ board }, { asOf }, { query }) => {
+  facts: ({ board, records }, { asOf }, { query }) => {
     const { titleId, name, gameName, leaderboardId, total } = board
     const lines = board.entries.map((entry) => {
       const { rank, rating, timeMs, isTime } = entry
@@ -203,7 +203,8 @@ const boards = cardsOf({
         ...(asOf === undefined ? [] : [`on ${instantText(asOf)} UTC`]),
         ...lines,
         plural(total, 'entry', 'entries')
-      ]
+      ],
+      steps: reignsOf(records).steps
     }
   }
 })
@@ -212,22 +213,23 @@ const players = cardsOf({
   name: 'player',
   embed: '/embed/players/:name',
   pictures: '/players/:name',
-  kinds: ['badge.svg', 'card.png'],
   input: z.object({ name: text({ example: 'ann', max: 100 }), theme, rows }),
   parts: ({ name, rows: limit }) => ({
     player: ask<Player>(player, { playerName: name, limit }),
-    changes: tryAsk<LeaderboardChanges>(playerHistory, { playerName: name, limit: 1 })
+    changes: tryAsk<LeaderboardChanges>(playerHistory, { playerName: name, limit: 500 })
   }),
   facts: ({ player: found, changes }, { name }) => {
     requireSeen(name, found, changes)
     const { total, boards: on } = found
+    const { steps = stepsOf('no change yet', [], false) } = changedEntries(changes ?? [])[0] ?? {}
     return {
       title: name,
       path: playerPath(name),
       value: plural(total, 'board'),
       lines: on.map(({ rank, entries, leaderboardName, gameName }) => {
         return `#${rank} of ${count(entries)}: ${leaderboardName} (${gameName})`
-      })
+      }),
+      steps
     }
   }
 })

@@ -12,13 +12,14 @@ import {
   boardName,
   ChangeFacts,
   changeText,
-  gapText,
+  GapToNext,
   measureText,
-  RecordLine
+  RecordLine,
+  stepsOf
 } from '../components/records.js'
 import { requireSeen } from '../components/seen-player.js'
-import { FeedCard, Pager, pageOf, Table } from '../components/table.js'
-import { count, groupedBy, msOf, playerPath, plural } from '../components/text.js'
+import { FeedCard, Pager, pageOf, TableCard } from '../components/table.js'
+import { count, groupedBy, playerPath, plural } from '../components/text.js'
 import { ask, page, type Query, tryAsk } from '../values/page.js'
 
 const BOARDS = 50
@@ -89,10 +90,22 @@ export const playerPage = page({
             ))}
             <CompareWith player={shownName} />
           </section>
-          <Card title="Boards">
-            <Boards boards={found.boards} />
+          <TableCard
+            title="Boards"
+            rows={found.boards}
+            empty="On no board now."
+            columns={[
+              ['Board', (each) => <BoardLink {...each} />],
+              ['Game', ({ gameName }) => <Name>{gameName}</Name>],
+              ['#Rank', ({ rank }) => count(rank)],
+              ['#Of', ({ entries }) => count(entries)],
+              ['#Value', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)],
+              ['Gap to next', (each) => <GapToNext {...each} />],
+              ['Since', ({ observedAt }) => <Time at={observedAt} day />]
+            ]}
+          >
             <Pager {...pageOf(given, found.total, BOARDS)} path={path} query={query} />
-          </Card>
+          </TableCard>
           <EntryHistory changes={changes} entry={entry} path={path} query={query} />
           <div class="columns">
             <FeedCard
@@ -122,34 +135,6 @@ export const playerPage = page({
   }
 })
 
-function Boards({ boards }: { boards: Player['boards'] }) {
-  if (boards.length === 0) return <p class="quiet">On no board now.</p>
-  return (
-    <Table
-      label="Boards"
-      rows={boards}
-      columns={[
-        ['Board', (entry) => <BoardLink {...entry} />],
-        ['Game', ({ gameName }) => <Name>{gameName}</Name>],
-        ['#Rank', ({ rank }) => (rank === 1 ? <strong>1</strong> : count(rank))],
-        ['#Of', ({ entries }) => count(entries)],
-        ['#Value', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)],
-        ['Gap to next', (entry) => <Gap entry={entry} />],
-        ['Since', ({ observedAt }) => <Time at={observedAt} day />]
-      ]}
-    />
-  )
-}
-
-function Gap({ entry: { next, isTime } }: { entry: Player['boards'][number] }) {
-  if (next === null) return <>Leader</>
-  return (
-    <>
-      {gapText(isTime, next.gap, 0)} to <PlayerLink name={next.playerName} />
-    </>
-  )
-}
-
 const nameOf = (change: LeaderboardChanges[number]) => boardName(change.leaderboardId, change.leaderboardName)
 
 type EntryHistoryProps = {
@@ -160,20 +145,25 @@ type EntryHistoryProps = {
   query: Query
 }
 
+/** The entries with changes, most first, each with its values as steps. */
+export function changedEntries(changes: LeaderboardChanges) {
+  const valued = changes.filter(({ newRating }) => newRating !== null)
+  return [...groupedBy(valued, ({ titleId, leaderboardId }) => `${titleId}/${leaderboardId}`)]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .flatMap(([key, of]) => {
+      const values = of.map((each) => ({ at: each.changedAt, rating: each.newRating, timeMs: each.newTimeMs }))
+      return of.slice(0, 1).map((newest) => ({ key, newest, steps: stepsOf(nameOf(newest), values, newest.isTime) }))
+    })
+}
+
 /** The values of one entry over time, with a choice among the entries that changed. */
 function EntryHistory({ changes, entry, path, query }: EntryHistoryProps) {
-  const valued = changes.filter(({ newRating }) => newRating !== null)
-  const entries = [...groupedBy(valued, ({ titleId, leaderboardId }) => `${titleId}/${leaderboardId}`)]
-    .filter(([, of]) => of.length > 1)
-    .sort(([, a], [, b]) => b.length - a.length)
+  const entries = changedEntries(changes)
+    .filter(({ steps }) => steps.points.length > 1)
     .slice(0, ENTRIES_SHOWN)
-  const [chosen, of = []] = entries.find(([key]) => key === entry) ?? entries[0] ?? []
-  const [newest] = of
-  if (newest === undefined) return null
-  const points = of
-    .toReversed()
-    .map(({ changedAt, newTimeMs, newRating }) => [msOf(changedAt), newTimeMs ?? Number(newRating)] as const)
-    .filter(([, value]) => !Number.isNaN(value))
+  const chosen = entries.find(({ key }) => key === entry) ?? entries[0]
+  if (chosen === undefined) return null
+  const { key, newest, steps } = chosen
   return (
     <Card title="An entry over time" id="entry">
       <Choice
@@ -181,18 +171,14 @@ function EntryHistory({ changes, entry, path, query }: EntryHistoryProps) {
         path={path}
         query={query}
         name="entry"
-        values={entries.map(([key]) => key)}
-        current={chosen}
-        texts={Object.fromEntries(entries.map(([key, [first]]) => [key, first === undefined ? key : nameOf(first)]))}
+        values={entries.map((each) => each.key)}
+        current={key}
+        texts={Object.fromEntries(entries.map((each) => [each.key, nameOf(each.newest)]))}
       />
       <p>
         <BoardOfGame {...newest} />
       </p>
-      <Steps
-        points={points}
-        label={nameOf(newest)}
-        textOf={(value) => measureText(String(value), value, newest.isTime)}
-      />
+      <Steps {...steps} />
     </Card>
   )
 }

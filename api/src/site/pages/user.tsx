@@ -22,7 +22,7 @@ import { AchievementGroup, AchievementLine } from '../components/achievements.js
 import { CompareWith } from '../components/form.js'
 import { Heat, SHADES } from '../components/heat.js'
 import { Ago, Card, Facts, GameLink, Icon, N, Name, PlayerLink, Time, UserLink } from '../components/marks.js'
-import { BoardLink, measureText } from '../components/records.js'
+import { BoardLink, GapToNext, gapText, measureText } from '../components/records.js'
 import { Feed, FeedCard, Table, TableCard } from '../components/table.js'
 import { count, DAY_MS, dayText, msOf, playText, plural, userPath } from '../components/text.js'
 import { ask, type Page, page, tryAsk } from '../values/page.js'
@@ -78,7 +78,9 @@ export const userPage = page({
               columns={[
                 ['Board', (score) => <BoardLink {...score} />],
                 ['#Rank', ({ rank }) => count(rank)],
-                ['#Value', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)]
+                ['#Value', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)],
+                ['Gap to next', (score) => <GapToNext {...score} />],
+                ['#In 30 days', ({ isTime, change30d }) => changedText(isTime, change30d)]
               ]}
             />
             <Ratings rated={rated} path={path} name={user.username} />
@@ -251,6 +253,12 @@ function Head({ user, rated, all }: { user: ProfileSummary; rated: Reputation | 
       </p>
     </section>
   )
+}
+
+/** The change of a value; "new" for an entry that came since. */
+function changedText(isTime: boolean, change: number | null): string {
+  if (change === null) return 'new'
+  return change === 0 ? '' : gapText(isTime, change, 0)
 }
 
 function stateOf({ currentGame, lastState, lastPlayedGame }: ProfileSummary['playTime']): string {

@@ -1,5 +1,14 @@
 import { escaped } from '../../pages/html.js'
-import { areaPath, type Box, type Line, linePath, scaleOf } from '../components/series.js'
+import {
+  areaPath,
+  type Box,
+  type Line,
+  linePath,
+  type StepSeries,
+  scaleOf,
+  stepEnds,
+  stepsPath
+} from '../components/series.js'
 import { compact, dayText } from '../components/text.js'
 
 /*
@@ -16,32 +25,35 @@ function fitting(text: string, max: number): string {
   return escaped(known.length > max ? `${known.slice(0, max - 1)}…` : known)
 }
 
-/** Returns a chart of 800 × 300. */
-export function chartDrawing(lines: readonly Line[], title: string): string {
-  const { fromMs = 0, toMs = 0 } = lines[0] ?? {}
+/** Returns a chart of 800 × 300: a line, or steps. */
+export function chartDrawing({ title, chart, steps }: Card): string {
+  const [line] = chart ?? []
+  const [from, to] = steps === undefined ? [dayText(line?.fromMs ?? 0), dayText(line?.toMs ?? 0)] : stepEnds(steps)
+  const name = `${title}: ${steps?.label ?? 'players'}`
+  const place = { x: 16, y: 44, width: 768, height: 220 }
   return `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="300" viewBox="0 0 800 300" ${FONT}>
 <rect width="800" height="300" fill="#fff"/>
-<text x="16" y="28" font-size="16" font-weight="bold" fill="#18212d">${fitting(title, 60)}</text>
-${plot(lines, { x: 16, y: 44, width: 768, height: 220 })}
-<text x="16" y="288" font-size="12" fill="#55616f">${dayText(fromMs)}</text>
-<text x="784" y="288" font-size="12" fill="#55616f" text-anchor="end">${dayText(toMs)} UTC · Gamenet Stats</text>
+<text x="16" y="28" font-size="16" font-weight="bold" fill="#18212d">${fitting(name, 60)}</text>
+${steps === undefined ? plot(chart, place) : drawn(place, linePart(stepsPath(steps, place.width, place.height)))}
+<text x="16" y="288" font-size="12" fill="#55616f">${from}</text>
+<text x="784" y="288" font-size="12" fill="#55616f" text-anchor="end">${to} UTC · Gamenet Stats</text>
 </svg>
 `
 }
 
 /** Returns a badge such as `Halo 2 | 5,837 playing`. */
-export function badgeDrawing(label: string, value: string): string {
+export function badgeDrawing({ title, value }: Card): string {
   // DejaVu Sans at 11 px takes about 7 px a letter.
-  const [left, right] = [label, value].map((text) => Math.min(fitting(text, 40).length, 40) * 7 + 12) as [
+  const [left, right] = [title, value].map((text) => Math.min(fitting(text, 40).length, 40) * 7 + 12) as [
     number,
     number
   ]
   const text = (at: number, of: string) => `<text x="${at}" y="14" text-anchor="middle">${fitting(of, 40)}</text>`
-  const name = escaped(`${label}: ${value}`)
+  const name = escaped(`${title}: ${value}`)
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="20" role="img" aria-label="${name}">
 <rect width="${left + right}" height="20" rx="3" fill="#1668c7"/>
 <path d="M3 0h${left - 3}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3" fill="#3a4654"/>
-<g fill="#fff" ${FONT} font-size="11">${text(left / 2, label)}${text(left + right / 2, value)}</g>
+<g fill="#fff" ${FONT} font-size="11">${text(left / 2, title)}${text(left + right / 2, value)}</g>
 </svg>
 `
 }
@@ -51,6 +63,7 @@ export type Card = {
   readonly value: string
   readonly lines: readonly string[]
   readonly chart?: readonly Line[]
+  readonly steps?: StepSeries
 }
 
 /** Returns the preview of a page: 1200 × 630. */
@@ -65,7 +78,7 @@ export function cardDrawing({ title, value, lines, chart }: Card): string {
 <text x="64" y="110" font-size="48" font-weight="bold" fill="#e5eaf0">${fitting(title, 38)}</text>
 <text x="64" y="220" font-size="84" font-weight="bold" fill="#5aa9ff">${fitting(value, 22)}</text>
 ${texts.join('\n')}
-${chart === undefined ? '' : plot(chart, { x: 64, y: 370, width: 1072, height: 180 })}
+${plot(chart, { x: 64, y: 370, width: 1072, height: 180 })}
 <text x="1136" y="600" font-size="26" fill="#a3afbd" text-anchor="end">Gamenet Stats</text>
 </svg>
 `
@@ -73,7 +86,7 @@ ${chart === undefined ? '' : plot(chart, { x: 64, y: 370, width: 1072, height: 1
 
 type Place = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
-function plot([line]: readonly Line[], { x, y, width, height }: Place): string {
+function plot([line]: readonly Line[] = [], place: Place): string {
   if (line === undefined) return ''
   const {
     series: { points },
@@ -82,13 +95,21 @@ function plot([line]: readonly Line[], { x, y, width, height }: Place): string {
   } = line
   const highest = Math.max(0, ...points.map(([, value]) => value ?? 0))
   const { max, lines } = scaleOf(highest)
+  const { width, height } = place
   const box: Box = { fromMs, toMs, max, width, height }
   const grid = lines.map((line) => {
     const at = Math.round(height - (line / max) * height)
     return `<path d="M0 ${at}h${width}" stroke="#8b98a7" stroke-opacity=".3"/>
 <text x="2" y="${at - 4}" font-size="12" fill="#7a8694">${compact(line)}</text>`
   })
-  return `<g transform="translate(${x} ${y})">${grid.join('')}
-<path d="${areaPath(points, box)}" fill="#1668c7" fill-opacity=".18"/>
-<path d="${linePath(points, box)}" fill="none" stroke="#3b8be8" stroke-width="2" stroke-linejoin="round"/></g>`
+  const area = `<path d="${areaPath(points, box)}" fill="#1668c7" fill-opacity=".18"/>`
+  return drawn(place, grid.join('') + area + linePart(linePath(points, box)))
+}
+
+function drawn({ x, y }: Place, parts: string): string {
+  return `<g transform="translate(${x} ${y})">${parts}</g>`
+}
+
+function linePart(path: string): string {
+  return `<path d="${path}" fill="none" stroke="#3b8be8" stroke-width="2" stroke-linejoin="round"/>`
 }

@@ -251,8 +251,8 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
   await t.test('pictures, embeds and files for programs', async (t) => {
     t.match(await (await fetch(`${apiUrl}/games/4d530064/badge.svg`)).text(), /Halo 2.*41 playing/)
     const chart = async (path: string) => (await fetch(apiUrl + path)).text()
-    t.match(await chart('/games/4d530064/boards/2/chart.svg'), /1 Mar 2026: 100<.*3 Mar 2026: 300 UTC/s)
-    t.match(await chart('/players/Cleo/chart.svg'), /d="M0 220H\d+V0H768".*1 Mar 2026: 100<.*3 Mar 2026: 300 UTC/s)
+    t.match(await chart('/games/4d530064/boards/2/chart.svg'), /1 Mar 2026: 100<.*3 Mar 2026: 300 ·/s)
+    t.match(await chart('/players/Cleo/chart.svg'), /d="M0 220H\d+V0H768".*1 Mar 2026: 100<.*3 Mar 2026: 300 ·/s)
     t.match(await chart('/players/Ben/chart.svg'), /Ben: Board 2<.*d="M0 220h1H768"/s)
     const card = Buffer.from(await (await fetch(`${apiUrl}/games/4d530064/card.png`)).arrayBuffer())
     t.same([card.readUInt32BE(16), card.readUInt32BE(20)], [1200, 630])

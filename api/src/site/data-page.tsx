@@ -1,30 +1,17 @@
 import { bytesText } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
+import type { DatasetList } from '../datasets/manifest.js'
 import { Card } from './components/marks.js'
 import { Table } from './components/table.js'
 import { documentOf } from './layout.js'
 import { pageHeaders } from './page-headers.js'
 import type { SiteFacts } from './values/page.js'
 
-type File = {
-  readonly period: string
-  readonly url: string
-  readonly isClosed: boolean
-  readonly newest: Newest | null
-}
-type Newest = { readonly bytes?: number; readonly rows?: number; readonly sha256?: string }
-type Dataset = {
-  readonly name: string
-  readonly meaning: string
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly meaning: string }[]
-  readonly files: readonly File[]
-}
-
 /** Adds `/data`: the published files by dataset and month, from `/api/data`, which also starts to make them. */
 export function addDataPage(app: FastifyInstance, site: SiteFacts, publicUrl: string): void {
   app.get('/data', async (_request, reply) => {
     const list = await app.inject('/api/data')
-    const { datasets = [], excluded = '' } = list.json<{ datasets?: Dataset[]; excluded?: string }>()
+    const { datasets = [], excluded = '' } = list.json<Partial<DatasetList>>()
     const html = documentOf(
       {
         title: 'Data',
@@ -53,7 +40,7 @@ function DatasetCard({
   dataset: { name, meaning, columns, files },
   publicUrl
 }: {
-  dataset: Dataset
+  dataset: DatasetList['datasets'][number]
   publicUrl: string
 }) {
   const newest = files.find(({ period }) => period !== 'newest') ?? files[0]

@@ -4,13 +4,7 @@ import { withQuery } from './components/text.js'
 import { embedPath } from './embed-path.js'
 import { SITE_NAME, type SiteFacts, type View } from './values/page.js'
 
-const SECTIONS = [
-  { href: '/games', text: 'Games' },
-  { href: '/records', text: 'Records' },
-  { href: '/changes', text: 'Changes' },
-  { href: '/achievements', text: 'Achievements' },
-  { href: '/compare', text: 'Compare' }
-]
+const SECTIONS = ['Games', 'Records', 'Changes', 'Achievements', 'Compare'] as const
 
 /** Notes above the content: parts that are old or missing. */
 export type Notes = {
@@ -100,11 +94,14 @@ function Header({ current }: { current: string | undefined }) {
         {SITE_NAME}
       </a>
       <nav aria-label="Site">
-        {SECTIONS.map(({ href, text }) => (
-          <a key={href} href={href} {...(href === current ? { 'aria-current': 'page' as const } : {})}>
-            {text}
-          </a>
-        ))}
+        {SECTIONS.map((text) => {
+          const href = `/${text.toLowerCase()}`
+          return (
+            <a key={href} href={href} aria-current={href === current ? 'page' : undefined}>
+              {text}
+            </a>
+          )
+        })}
       </nav>
       <search class="search">
         <form action="/search">
@@ -120,7 +117,7 @@ function Header({ current }: { current: string | undefined }) {
           <datalist id="suggested" />
         </form>
       </search>
-      <button type="button" id="theme" class="plain scripted" aria-label="Dark or light colours">
+      <button type="button" id="theme" class="scripted" aria-label="Dark or light colours">
         ☾
       </button>
       <a href="/me" id="me" rel="nofollow">

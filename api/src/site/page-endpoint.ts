@@ -13,27 +13,11 @@ import { type Page, type Part, type Query, queryOf, type Resolved, type SiteFact
 type ResolvedPart = Part<unknown> & { readonly name: string; readonly url: ResolvedUrl | undefined }
 
 /** The questions of a page, resolved. Its JSON, from which the ETag is made, has the identity of each. */
-class ResolvedPage {
-  readonly #input: unknown
+type ResolvedPage = {
+  readonly input: unknown
   readonly query: Query
   readonly parts: readonly ResolvedPart[]
-  /** The build of the site, PUBLIC_URL, and whatever else the HTML depends on. */
-  readonly #site: string
-
-  constructor(input: unknown, query: Query, parts: readonly ResolvedPart[], site: string) {
-    this.#input = input
-    this.query = query
-    this.parts = parts
-    this.#site = site
-  }
-
-  get input(): unknown {
-    return this.#input
-  }
-
-  toJSON(): unknown {
-    return [this.#input, this.parts.map(({ name, url }) => [name, url?.identity]), this.#site]
-  }
+  readonly toJSON: () => unknown
 }
 
 export type PageNeeds = { readonly answers: PartAnswers; readonly site: SiteFacts; readonly png: PngMaker }
@@ -41,7 +25,6 @@ export type PageNeeds = { readonly answers: PartAnswers; readonly site: SiteFact
 /** Returns a page as an endpoint: the pipeline adds ETag, 304, the cache, compression and HEAD as for every answer. */
 export function pageEndpoint(page: Page, needs: PageNeeds): Endpoint {
   const { answers, site } = needs
-  const siteText = JSON.stringify(site)
   const [, extension] = /\.(svg|png)$/.exec(page.path) ?? []
   const headers =
     extension === undefined ? pageHeaders(site, page.path.startsWith('/embed/')) : pictureHeaders(extension)
@@ -62,7 +45,9 @@ export function pageEndpoint(page: Page, needs: PageNeeds): Endpoint {
           part === undefined ? [] : [resolvedUrl(part, answers).then((url) => ({ ...part, name, url }))]
         )
       )
-      return new ResolvedPage(input, query, resolved, siteText)
+      // The build of the site and PUBLIC_URL are in the HTML, too.
+      const identity = [input, resolved.map(({ name, url }) => [name, url?.identity]), site]
+      return { input, query, parts: resolved, toJSON: () => identity }
     },
     reads: ({ parts }) => parts.flatMap(({ endpoint, url }) => (url === undefined ? [] : endpoint.reads(url.resolved))),
     headers: () => headers,
@@ -104,7 +89,7 @@ async function render(
           body,
           resolved,
           isPassing: isLast || answer.isProvisional,
-          lastMs: isLast ? answer.createdAtMs : 0
+          lastMs: isLast ? answer.createdAtMs : undefined
         }
       } catch (error) {
         if (!isOptional || signal.aborted || !(error instanceof Refusal)) throw error
@@ -122,7 +107,7 @@ async function render(
     const body = page.path.endsWith('.png') ? await png.make(view.svg) : Buffer.from(view.svg)
     return { body, isProvisional }
   }
-  const lasts = found.flatMap(({ lastMs }) => (lastMs === undefined || lastMs === 0 ? [] : [lastMs]))
+  const lasts = found.flatMap(({ lastMs }) => lastMs ?? [])
   const html = documentOf({ isUnlisted: Object.keys(query).length > 0, ...view }, site, {
     lastMs: lasts.length === 0 ? undefined : Math.min(...lasts),
     failures: [...new Set(found.flatMap(({ failure }) => failure ?? []))]
@@ -136,9 +121,5 @@ function resolvedOf({ resolved }: ResolvedUrl, headers: Readonly<Record<string, 
   const { fromMs: readFromMs, shownFrom, toMs } = resolved as { fromMs?: number; shownFrom?: string; toMs?: number }
   // A calendar reads a year more than it shows, for comparisons.
   const fromMs = shownFrom === undefined ? readFromMs : Date.parse(shownFrom)
-  return {
-    ...(fromMs === undefined ? {} : { fromMs }),
-    ...(toMs === undefined ? {} : { toMs }),
-    resolutionSeconds: Number(headers['X-Resolution-Seconds'] ?? 0)
-  }
+  return { fromMs, toMs, resolutionSeconds: Number(headers['X-Resolution-Seconds'] ?? 0) }
 }

@@ -93,7 +93,7 @@ function Ticks({ scale: { lines, max }, isRight = false }: { scale: ReturnType<t
         return (
           <g key={line}>
             {isRight ? null : <line class="grid" x1="0" x2="100%" y1={y} y2={y} />}
-            <text class={isRight ? 'tick right' : 'tick'} x={isRight ? '100%' : '2'} y={y} dy="-3">
+            <text class="tick" text-anchor={isRight ? 'end' : undefined} x={isRight ? '100%' : '2'} y={y} dy="-3">
               {compact(line)}
             </text>
           </g>

@@ -1,7 +1,6 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
+import type { Query } from '../values/page.js'
 import { withQuery } from './text.js'
-
-type Query = Readonly<Record<string, string | undefined>>
 
 type FormProps = {
   action: string
@@ -29,6 +28,15 @@ type FieldProps = { name: string; label: string; value?: string | undefined; req
 /** A field of a form, whose label stands in it. */
 export function Field({ label, ...input }: FieldProps) {
   return <input {...input} placeholder={label} aria-label={label} maxlength={500} />
+}
+
+/** A field of a form behind its label. */
+export function Labelled({ label, ...field }: JSX.IntrinsicElements['input'] & { label: string }) {
+  return (
+    <label>
+      {label} <input {...field} />
+    </label>
+  )
 }
 
 /** The search for names and times, at the words that were searched for. */

@@ -3,7 +3,7 @@ import { peaks } from '../../routes/calendar.js'
 import { sparklines } from '../../routes/sparkline.js'
 import { onlineUsers, topGames } from '../../routes/title-count.js'
 import { iso } from '../values/iso.js'
-import { ask, tryAsk } from '../values/page.js'
+import { type Answers, ask, tryAsk } from '../values/page.js'
 import { Trend } from './chart.js'
 import { GameLink, N, Share } from './marks.js'
 import type { Column } from './table.js'
@@ -40,14 +40,7 @@ export function gamesParts(nowMs: number, trendDays: number) {
   }
 }
 
-type Lists = {
-  readonly online: OnlineUsers | undefined
-  readonly today: TopGames | undefined
-  readonly yesterday: TopGames | undefined
-  readonly month?: TopGames | undefined
-  readonly peaks: Peaks | undefined
-  readonly trends: Sparklines | undefined
-}
+type Lists = Answers<ReturnType<typeof gamesParts>> & { readonly month?: TopGames | undefined }
 
 /** Means below this are too small for a change to say anything. */
 const MOVER_AVERAGE_MIN = 10

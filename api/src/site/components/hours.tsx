@@ -58,7 +58,6 @@ export function Hours({ hours, zone }: { hours: HourMatrix; zone: string }) {
       <details>
         <summary>As a table</summary>
         <Table
-          class="dense"
           label={label}
           rows={Array.from({ length: 24 }, (_, hour) => hour)}
           columns={[

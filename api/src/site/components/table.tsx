@@ -23,22 +23,20 @@ type TableProps<Row> = {
   order?: Order
   /** Further attributes of a row. */
   attributesOf?: (row: Row, index: number) => Readonly<Record<string, string | undefined>>
-  class?: string
 }
 
+const classOf = (head: string) => (head.startsWith('#') ? 'number' : undefined)
+
 /** A table that scrolls sideways on small screens. */
-export function Table<Row>({ label, rows, columns, order, attributesOf, class: name }: TableProps<Row>) {
+export function Table<Row>({ label, rows, columns, order, attributesOf }: TableProps<Row>) {
   const naming = columns.findIndex(([head]) => !head.startsWith('#'))
-  const classOf = (head: string) => (head.startsWith('#') ? 'number' : undefined)
   return (
     <section class="scroll" tabindex={0} aria-label={label}>
-      <table class={name}>
+      <table>
         <thead>
           <tr>
             {columns.map(([head, , sort], index) => (
-              <th key={index} scope="col" class={classOf(head)} aria-sort={sortOf(order, sort)}>
-                <Heading text={head.replace(/^#/, '')} order={order} sort={sort} />
-              </th>
+              <Heading key={index} {...{ head, order, sort }} />
             ))}
           </tr>
         </thead>
@@ -64,18 +62,21 @@ export function Table<Row>({ label, rows, columns, order, attributesOf, class: n
   )
 }
 
-function sortOf(order: Order | undefined, sort: string | undefined) {
-  if (order === undefined || sort !== order.by) return undefined
-  return order.isAscending ? 'ascending' : 'descending'
-}
-
-function Heading({ text, order, sort }: { text: string; order: Order | undefined; sort: string | undefined }) {
-  if (order === undefined || sort === undefined) return <>{text}</>
-  const mark = sort === order.by ? (order.isAscending ? ' ▲' : ' ▼') : ''
+/** A heading, which leads to the table sorted by its column. */
+function Heading({ head, order, sort }: { head: string; order: Order | undefined; sort: string | undefined }) {
+  const text = head.replace(/^#/, '')
+  const by = order !== undefined && sort === order.by ? (order.isAscending ? 'ascending' : 'descending') : undefined
   return (
-    <a href={order.hrefOf(sort)} rel="nofollow">
-      {text + mark}
-    </a>
+    <th scope="col" class={classOf(head)} aria-sort={by}>
+      {order === undefined || sort === undefined ? (
+        text
+      ) : (
+        <a href={order.hrefOf(sort)} rel="nofollow">
+          {text}
+          {by === undefined ? '' : by === 'ascending' ? ' ▲' : ' ▼'}
+        </a>
+      )}
+    </th>
   )
 }
 

@@ -36,35 +36,26 @@ export type ImageNeeds = {
  * fetched once; a drawn letter stands where there is none.
  */
 export function addImages(app: FastifyInstance, { titles, upstream }: ImageNeeds): void {
-  const kept = new LRUCache<string, Picture>({
-    maxSize: KEPT_BYTES_MAX,
-    sizeCalculation: ({ bytes }) => bytes.length + 1
-  })
-  const pending = new Map<string, Promise<Picture>>()
   const agent = pictureAgent(upstream === undefined ? undefined : new URL(upstream).origin)
   app.addHook('onClose', () => agent.destroy())
+  const kept = new LRUCache<string, Picture, Named>({
+    maxSize: KEPT_BYTES_MAX,
+    sizeCalculation: ({ bytes }) => bytes.length + 1,
+    fetchMethod: async (_key, _stale, { context, options }) => {
+      try {
+        return await fetchPicture(context.url, agent)
+      } catch {
+        options.ttl = RETRY_MS
+        return { type: 'image/svg+xml', bytes: Buffer.from(letterPicture(context.name)), isDrawn: true }
+      }
+    }
+  })
   const named = namesByKey()
 
-  const fetched = async ({ url, name }: Named): Promise<Picture> => {
-    try {
-      return await fetchPicture(url, agent)
-    } catch {
-      return { type: 'image/svg+xml', bytes: Buffer.from(letterPicture(name)), isDrawn: true }
-    }
-  }
   app.get<{ Params: { key: string } }>('/img/:key', async (request, reply) => {
-    const { key } = request.params
-    const of = named(await titles()).get(key)
-    let picture = kept.get(key)
-    if (picture === undefined && of !== undefined) {
-      const making = pending.get(key) ?? fetched(of).finally(() => pending.delete(key))
-      pending.set(key, making)
-      picture = await making
-      kept.set(key, picture, picture.isDrawn ? { ttl: RETRY_MS } : {})
-    }
-    if (picture === undefined || of === undefined) {
-      return reply.callNotFound()
-    }
+    const of = named(await titles()).get(request.params.key)
+    const picture = of && (await kept.fetch(request.params.key, { context: of }))
+    if (picture === undefined) return reply.callNotFound()
     const identity = digestOf(picture.bytes)
     const maxAge = picture.isDrawn ? 300 : 86_400
     reply.headers({ ...SAFE, 'Cache-Control': `public, max-age=${maxAge}`, ETag: `"${identity}"` })

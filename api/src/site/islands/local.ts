@@ -36,7 +36,6 @@ export function followLocal(): void {
     show()
     showTimes()
   })
-  button.className = 'plain'
   const show = (): void => {
     const name = Intl.DateTimeFormat().resolvedOptions().timeZone
     zone.textContent = usesUtc

@@ -1,4 +1,5 @@
 import type { EditedProfile, ProfileSummary } from '@gamenet/schemas'
+import { kept } from './service.js'
 
 type User = { username: string }
 type Auth = {
@@ -107,21 +108,16 @@ async function rate({ stars, comment }: Fields): Promise<void> {
 async function ask<Body>(method: string, path: string, body?: unknown): Promise<Body> {
   const response = await fetch(path, {
     method,
-    headers: { 'X-Session-Key': sessionKey(), 'Content-Type': 'application/json' },
+    // ServiceAuth keeps the session under this name.
+    headers: {
+      'X-Session-Key': kept('service_auth', { sessionKey: loginKey }).sessionKey,
+      'Content-Type': 'application/json'
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) })
   })
   const answer = await response.json()
   if (!response.ok) throw new Error(answer.error)
   return answer
-}
-
-/** ServiceAuth keeps the session under this name. */
-function sessionKey(): string {
-  try {
-    return JSON.parse(localStorage.getItem('service_auth') ?? '{}').sessionKey ?? loginKey
-  } catch {
-    return loginKey
-  }
 }
 
 async function attempt(work: () => Promise<unknown>): Promise<void> {

@@ -1,3 +1,8 @@
+/*
+ * Islands read with fetch, not with the SDK's client: without a bundler the client is 33 requests of a page, of which
+ * there may be 8, and the islands make nine plain calls.
+ */
+
 /** Addresses that were refused: they are asked again when the data have changed. */
 const refused = new Set<string>()
 addEventListener('livepoint', () => refused.clear())

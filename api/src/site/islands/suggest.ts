@@ -5,8 +5,6 @@ const LETTERS_MIN = 2
 const WAIT_MS = 150
 const LIMIT = 6
 
-const known = new Map<string, readonly string[]>()
-
 /** Suggests names at the search field, and focuses it with the key "/". */
 export function suggest(): void {
   const input = document.querySelector<HTMLInputElement>('.top .search input')
@@ -27,8 +25,8 @@ export function suggest(): void {
 
 async function fill(list: HTMLElement, words: string): Promise<void> {
   if (words.length < LETTERS_MIN || words.length > 100) return
-  const names = known.get(words) ?? (await namesOf(words))
-  known.set(words, names)
+  const found = (await read<SearchResults>(`/api/search?q=${encodeURIComponent(words)}&limit=${LIMIT}`)) ?? []
+  const names = [...new Set(found.map(({ name }) => name))].slice(0, 2 * LIMIT)
   list.replaceChildren(
     ...names.map((name) => {
       const option = document.createElement('option')
@@ -36,9 +34,4 @@ async function fill(list: HTMLElement, words: string): Promise<void> {
       return option
     })
   )
-}
-
-async function namesOf(words: string): Promise<string[]> {
-  const found = (await read<SearchResults>(`/api/search?q=${encodeURIComponent(words)}&limit=${LIMIT}`)) ?? []
-  return [...new Set(found.map(({ name }) => name))].slice(0, 2 * LIMIT)
 }

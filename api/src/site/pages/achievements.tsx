@@ -11,7 +11,7 @@ import { achievementCatalog, achievementHolders } from '../../routes/achievement
 import { achievementLeaderboard } from '../../routes/achievement-score.js'
 import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
 import { AchievementGroup, UnlockLine } from '../components/achievements.js'
-import { Icon, Time, UserLink } from '../components/marks.js'
+import { Ago, Icon, UserLink } from '../components/marks.js'
 import { FeedCard, Pager, pageOf, TableCard } from '../components/table.js'
 import { count, percent, plural } from '../components/text.js'
 import { ask, page, tryAsk } from '../values/page.js'
@@ -123,10 +123,7 @@ export const achievementPage = page({
             empty="Nobody yet."
             row={({ username, unlockedAt }) => (
               <>
-                <UserLink name={username} />{' '}
-                <span class="quiet">
-                  <Time at={unlockedAt} />
-                </span>
+                <UserLink name={username} /> <Ago at={unlockedAt} />
               </>
             )}
           />

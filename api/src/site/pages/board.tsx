@@ -16,7 +16,7 @@ import { leaderboard } from '../../routes/leaderboard-entry.js'
 import { searchPlayers } from '../../routes/player-entry.js'
 import { leaderboardRecords } from '../../routes/record-history.js'
 import { Steps, Trend } from '../components/chart.js'
-import { Field, Form } from '../components/form.js'
+import { Field, Form, Labelled } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
 import { AddToCompare, Card, Facts, GameLink, Name, PlayerLink, Time, Tools } from '../components/marks.js'
 import { boardName, ChangeFacts, changeText, gapText, measureText, stepsOf } from '../components/records.js'
@@ -194,9 +194,7 @@ function AsOf({ input, path, query, all }: AsOfProps) {
   return (
     <div class="as-of">
       <Form action={path} submit="Show">
-        <label>
-          As of <input type="date" name="asOf" value={query.asOf?.slice(0, 10)} />
-        </label>
+        <Labelled label="As of" type="date" name="asOf" value={query.asOf?.slice(0, 10)} />
         <label>
           compare with{' '}
           <select name="with">
@@ -208,12 +206,8 @@ function AsOf({ input, path, query, all }: AsOfProps) {
             ))}
           </select>
         </label>
-        <label>
-          set from <input type="date" name="from" value={query.from?.slice(0, 10)} />
-        </label>
-        <label>
-          to <input type="date" name="to" value={query.to?.slice(0, 10)} />
-        </label>
+        <Labelled label="set from" type="date" name="from" value={query.from?.slice(0, 10)} />
+        <Labelled label="to" type="date" name="to" value={query.to?.slice(0, 10)} />
         <Field name="player" value={input.player} label="Find a player" />
         {input.asOf === undefined ? null : <a href={withQuery(path, { with: input.with })}>Now</a>}
       </Form>
@@ -276,16 +270,13 @@ function Found({ found, input, path }: { found: EntryMatches; input: BoardInput;
 }
 
 function Compared({ compared: { counts, from, left } }: { compared: LeaderboardComparison }) {
-  const texts = [
-    [counts.came, 'new'],
-    [counts.left, 'left'],
-    [counts.rose, 'rose'],
-    [counts.fell, 'fell'],
-    [counts.improved, 'improved']
-  ] as const
   return (
     <div class="note">
-      Since <Time at={from} />: {texts.map(([number, text]) => `${count(number)} ${text}`).join(', ')}.
+      Since <Time at={from} />:{' '}
+      {Object.entries(counts)
+        .map(([list, number]) => `${count(number)} ${list === 'came' ? 'new' : list}`)
+        .join(', ')}
+      .
       {left.length === 0 ? null : (
         <details>
           <summary>Who left</summary>
@@ -406,10 +397,10 @@ function marksOf(compared: LeaderboardComparison | undefined): Map<string, strin
     marks.set(name, [marks.get(name) ?? '', text].filter((each) => each !== '').join(', '))
   for (const { name } of compared?.came ?? []) add(name, 'new')
   for (const { name } of compared?.improved ?? []) add(name, 'improved')
-  for (const { name, previousRank, newRank } of compared?.rose ?? [])
-    add(name, `▲ ${(previousRank ?? 0) - (newRank ?? 0)}`)
-  for (const { name, previousRank, newRank } of compared?.fell ?? [])
-    add(name, `▼ ${(newRank ?? 0) - (previousRank ?? 0)}`)
+  for (const { name, previousRank, newRank } of [...(compared?.rose ?? []), ...(compared?.fell ?? [])]) {
+    const by = (previousRank ?? 0) - (newRank ?? 0)
+    add(name, `${by > 0 ? '▲' : '▼'} ${Math.abs(by)}`)
+  }
   return marks
 }
 

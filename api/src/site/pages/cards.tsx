@@ -20,13 +20,12 @@ import { Chart } from '../components/chart.js'
 import { historyPart, linesOf, spanParameters } from '../components/history.js'
 import { N, Name } from '../components/marks.js'
 import { boardName, measureText, stepsOf } from '../components/records.js'
-import { requireSeen } from '../components/seen-player.js'
 import type { Line, StepSeries } from '../components/series.js'
 import { boardPath, count, dayText, gamePath, instantText, playerPath, plural, withQuery } from '../components/text.js'
 import { badgeDrawing, cardDrawing, chartDrawing } from '../pictures/drawings.js'
 import { ask, type Page, type Parts, page, tryAsk, type View } from '../values/page.js'
 import { reignsOf } from './board.js'
-import { changedEntries } from './player.js'
+import { changedEntries, requireSeen } from './player.js'
 
 /*
  * card   the few facts by which other pages show a game, board, player or the network: in a frame (embed), as a badge,

@@ -213,12 +213,10 @@ function PeriodTable({ byTitle, names, every }: PeriodTableProps) {
       (date) => {
         const average = at[index]?.get(date)?.average
         if (average === undefined) return ''
-        return at.length > 1 && average === bestOf(date) ? (
-          <strong>
+        return (
+          <span class={at.length > 1 && average === bestOf(date) ? 'best' : undefined}>
             <N of={average} />
-          </strong>
-        ) : (
-          <N of={average} />
+          </span>
         )
       }
     ],

@@ -204,10 +204,7 @@ function Head({ title, info, path, months }: HeadProps) {
         <p>No count of this game yet.</p>
       ) : (
         <p class="headline">
-          <strong>
-            <N of={online} live={`title/${titleId}`} />
-          </strong>{' '}
-          playing now{' '}
+          <N of={online} live={`title/${titleId}`} /> playing now{' '}
           <span class="changes">
             {changes.map(([change, than]) => (
               <Change key={than} now={online} before={change === null ? null : online - change} than={than} />

@@ -2,12 +2,12 @@ import type {
   CollectorStatus,
   LeaderboardChanges,
   OnlineHistory,
-  Peaks,
   RecentRecords,
   RecentUnlocks,
   RegisteredUsers
 } from '@gamenet/schemas'
 import { z } from 'zod'
+import type { ResolveContext } from '../../answers/endpoint.js'
 import { integer } from '../../request/parameters.js'
 import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
 import { collectorStatus } from '../../routes/coverage.js'
@@ -24,7 +24,7 @@ import { BoardOfGame, changeSums, RecordLine } from '../components/records.js'
 import { FeedCard, TableCard } from '../components/table.js'
 import { count, DAY_MS, HOUR_MS } from '../components/text.js'
 import { iso } from '../values/iso.js'
-import { page, SITE_NAME, tryAsk } from '../values/page.js'
+import { type Answers, page, SITE_NAME, tryAsk } from '../values/page.js'
 
 const RANGES = ['24h', '7d', '30d', '1y', 'all'] as const
 const GAMES_SHOWN = 25
@@ -39,28 +39,31 @@ const homeInput = z.object({
 })
 type HomeInput = z.infer<typeof homeInput>
 
+function homeParts(input: HomeInput, { nowMs }: ResolveContext) {
+  const hasOverlay = input.from === undefined && (input.range === '24h' || input.range === '7d')
+  const weekBeforeMs = Math.floor(nowMs / 60_000) * 60_000 - WEEK_DAYS * DAY_MS
+  return {
+    ...gamesParts(nowMs, TREND_DAYS),
+    day: tryAsk<OnlineHistory>(onlineHistory, { days: 1 }),
+    weekBefore: tryAsk<OnlineHistory>(onlineHistory, { from: iso(weekBeforeMs - HOUR_MS), to: iso(weekBeforeMs) }),
+    history: historyPart({ metric: 'online' }, input, nowMs),
+    ...(hasOverlay ? { before: historyPart({ metric: 'online' }, input, nowMs, WEEK_DAYS) } : {}),
+    ...(input.lobbies === 1 ? { lobbies: historyPart({ metric: 'lobbies' }, input, nowMs) } : {}),
+    registered: tryAsk<RegisteredUsers>(registeredUsers),
+    records: tryAsk<RecentRecords>(recentlySetRecords, { contested: 'true', limit: SHOWN }),
+    unlocks: tryAsk<RecentUnlocks>(recentUnlocks, { limit: SHOWN }),
+    changes: tryAsk<LeaderboardChanges>(leaderboardChanges, { limit: 200 }),
+    status: tryAsk<CollectorStatus>(collectorStatus)
+  }
+}
+type Home = Answers<ReturnType<typeof homeParts>>
+
 /** `/`: the network now. */
 export const homePage = page({
   name: 'page-home',
   path: '/',
   input: homeInput,
-  parts: (input: HomeInput, { nowMs }) => {
-    const hasOverlay = input.from === undefined && (input.range === '24h' || input.range === '7d')
-    const weekBeforeMs = Math.floor(nowMs / 60_000) * 60_000 - WEEK_DAYS * DAY_MS
-    return {
-      ...gamesParts(nowMs, TREND_DAYS),
-      day: tryAsk<OnlineHistory>(onlineHistory, { days: 1 }),
-      weekBefore: tryAsk<OnlineHistory>(onlineHistory, { from: iso(weekBeforeMs - HOUR_MS), to: iso(weekBeforeMs) }),
-      history: historyPart({ metric: 'online' }, input, nowMs),
-      ...(hasOverlay ? { before: historyPart({ metric: 'online' }, input, nowMs, WEEK_DAYS) } : {}),
-      ...(input.lobbies === 1 ? { lobbies: historyPart({ metric: 'lobbies' }, input, nowMs) } : {}),
-      registered: tryAsk<RegisteredUsers>(registeredUsers),
-      records: tryAsk<RecentRecords>(recentlySetRecords, { contested: 'true', limit: SHOWN }),
-      unlocks: tryAsk<RecentUnlocks>(recentUnlocks, { limit: SHOWN }),
-      changes: tryAsk<LeaderboardChanges>(leaderboardChanges, { limit: 200 }),
-      status: tryAsk<CollectorStatus>(collectorStatus)
-    }
-  },
+  parts: homeParts,
   view: (answers, input, { resolved, query }) => {
     const rows = gameRows(answers)
     const last = answers.day?.at(-1)
@@ -130,15 +133,7 @@ function WatchList() {
   )
 }
 
-type NowProps = {
-  readonly day: OnlineHistory | undefined
-  readonly weekBefore: OnlineHistory | undefined
-  readonly peaks: Peaks | undefined
-  readonly registered: RegisteredUsers | undefined
-  readonly status: CollectorStatus | undefined
-}
-
-function Now({ day = [], weekBefore = [], peaks: ever = [], registered, status }: NowProps) {
+function Now({ day = [], weekBefore = [], peaks: ever = [], registered, status }: Home) {
   const last = day.at(-1)
   if (last === undefined) return <Empty status={status} />
   const before = weekBefore.at(-1)
@@ -249,13 +244,7 @@ function Movers({ rows }: { rows: readonly GameRow[] }) {
   )
 }
 
-type FeedsProps = {
-  readonly records: RecentRecords | undefined
-  readonly unlocks: RecentUnlocks | undefined
-  readonly changes: LeaderboardChanges | undefined
-}
-
-function Feeds({ records = [], unlocks, changes = [] }: FeedsProps) {
+function Feeds({ records = [], unlocks, changes = [] }: Home) {
   return (
     <>
       <FeedCard
@@ -301,8 +290,6 @@ function State({ status }: { status: CollectorStatus | undefined }) {
         </span>
       )}
       <a href="/status">{gaps === 0 ? 'collecting well' : `${count(gaps)} gaps in 24 hours`}</a>
-      <a href="/docs">API</a>
-      <a href="/api/records/recent.atom?contested=true">Atom</a>
     </p>
   )
 }

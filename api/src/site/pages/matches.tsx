@@ -2,10 +2,10 @@ import type { Matches, MatchHistory, MatchStats } from '@gamenet/schemas'
 import { z } from 'zod'
 import { instant, text } from '../../request/parameters.js'
 import { matches, matchHistory, matchStats } from '../../routes/match-list.js'
-import { Form } from '../components/form.js'
+import { Form, Labelled } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { Card, Csv, GameLink, N, PlayerLink, Time } from '../components/marks.js'
-import { Table, TableCard } from '../components/table.js'
+import { Csv, GameLink, N, PlayerLink, Time } from '../components/marks.js'
+import { TableCard } from '../components/table.js'
 import { count, gamePath, plural, slotsText } from '../components/text.js'
 import { ask, page, tryAsk } from '../values/page.js'
 
@@ -53,20 +53,23 @@ export const matchesPage = page({
             <Open open={open} />
             {stats === undefined ? null : <Stats stats={stats} />}
           </div>
-          <Card
+          <Form action={path} submit="Show">
+            <Labelled label="From" type="date" name="from" value={query.from?.slice(0, 10)} />
+            <Labelled label="to" type="date" name="to" value={query.to?.slice(0, 10)} />
+          </Form>
+          <TableCard
             title={from === undefined ? `The last ${HOURS} hours` : 'Matches'}
             more={<Csv href={`/api/title/${open.titleId}/matches/history?hours=${HOURS}&format=csv`} />}
-          >
-            <Form action={path} submit="Show">
-              <label>
-                From <input type="date" name="from" value={query.from?.slice(0, 10)} />
-              </label>
-              <label>
-                to <input type="date" name="to" value={query.to?.slice(0, 10)} />
-              </label>
-            </Form>
-            <History history={history} />
-          </Card>
+            rows={history}
+            most={SHOWN}
+            empty="No match was seen in this time."
+            columns={[
+              ['Host', ({ hostName }) => <PlayerLink name={hostName} />],
+              ['First seen', ({ firstSeen }) => <Time at={firstSeen} />],
+              ['#Minutes', ({ isOpen, durationMinutes }) => (isOpen ? 'open' : Math.round(durationMinutes))],
+              ['#Players', ({ peakPlayers, maxPlayers }) => slotsText(peakPlayers, maxPlayers)]
+            ]}
+          />
         </>
       )
     }
@@ -122,29 +125,6 @@ function Stats({ stats }: { stats: MatchStats }) {
           ['#Matches', ({ matches: number }) => count(number)]
         ]}
       />
-    </>
-  )
-}
-
-function History({ history }: { history: MatchHistory }) {
-  if (history.length === 0) return <p class="quiet">No match was seen in this time.</p>
-  return (
-    <>
-      <Table
-        label="Matches"
-        rows={history.slice(0, SHOWN)}
-        columns={[
-          ['Host', ({ hostName }) => <PlayerLink name={hostName} />],
-          ['First seen', ({ firstSeen }) => <Time at={firstSeen} />],
-          ['#Minutes', ({ isOpen, durationMinutes }) => (isOpen ? 'open' : Math.round(durationMinutes))],
-          ['#Players', ({ peakPlayers, maxPlayers }) => slotsText(peakPlayers, maxPlayers)]
-        ]}
-      />
-      {history.length > SHOWN ? (
-        <p class="quiet">
-          The newest {SHOWN} of {count(history.length)}; the CSV has all.
-        </p>
-      ) : null}
     </>
   )
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Labelled } from '../components/form.js'
 import { page } from '../values/page.js'
 
 /** `/me`: sign-in, then the form to edit one's own profile, filled in by script; the key stays in the browser. */
@@ -28,27 +29,17 @@ export const mePage = page({
         <output id="said" class="note" hidden />
         <form id="edit" class="card form" hidden>
           <h2>Edit your profile</h2>
-          <label>
-            Display name <input name="display_name_override" maxlength={32} />
-          </label>
-          <label>
-            Gamertag <input name="linked_gamertag" maxlength={32} />
-          </label>
+          <Labelled label="Display name" name="display_name_override" maxlength={32} />
+          <Labelled label="Gamertag" name="linked_gamertag" maxlength={32} />
           <label>
             About you <textarea name="bio" maxlength={500} rows={3} />
           </label>
-          <label>
-            Address of a picture <input name="avatar_url" type="url" maxlength={500} />
-          </label>
-          <label>
-            Address of your chat profile <input name="chat_profile_url" type="url" maxlength={500} />
-          </label>
+          <Labelled label="Address of a picture" name="avatar_url" type="url" maxlength={500} />
+          <Labelled label="Address of your chat profile" name="chat_profile_url" type="url" maxlength={500} />
           <label>
             Links, one a line: name and address (with a linked chat profile) <textarea name="social_links" rows={3} />
           </label>
-          <label>
-            Colour of your letter, 0 to 359 degrees <input name="avatar_hue" type="number" min="0" max="359" />
-          </label>
+          <Labelled label="Colour of your letter, 0 to 359 degrees" name="avatar_hue" type="number" min="0" max="359" />
           <button type="submit">Save</button>
         </form>
       </>
@@ -61,12 +52,8 @@ function SignIn() {
     <>
       <form id="login" class="card form">
         <h2>Sign in</h2>
-        <label>
-          Email <input name="email" type="email" autocomplete="username" required />
-        </label>
-        <label>
-          Password <input name="password" type="password" autocomplete="current-password" required />
-        </label>
+        <Labelled label="Email" name="email" type="email" autocomplete="username" required />
+        <Labelled label="Password" name="password" type="password" autocomplete="current-password" required />
         <button type="submit">Sign in</button>
         <p class="quiet">Your password goes to the network’s auth service, not to this one.</p>
       </form>

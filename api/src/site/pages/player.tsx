@@ -1,11 +1,11 @@
-import type { LeaderboardChanges, Player, PlayerUsers, RecentRecords } from '@gamenet/schemas'
+import { type LeaderboardChanges, type Player, type PlayerUsers, type RecentRecords, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, text } from '../../request/parameters.js'
+import { integer, shown, text } from '../../request/parameters.js'
 import { player, playerHistory, playerUsers } from '../../routes/player.js'
 import { recentlySetRecords } from '../../routes/record-history.js'
 import { Steps } from '../components/chart.js'
 import { Choice, CompareWith } from '../components/form.js'
-import { Card, N, Name, PlayerLink, Time, Tools, UserLink } from '../components/marks.js'
+import { Card, N, Name, Time, Tools, UserLink } from '../components/marks.js'
 import {
   BoardLink,
   BoardOfGame,
@@ -17,7 +17,6 @@ import {
   RecordLine,
   stepsOf
 } from '../components/records.js'
-import { requireSeen } from '../components/seen-player.js'
 import { FeedCard, Pager, pageOf, TableCard } from '../components/table.js'
 import { count, groupedBy, playerPath, plural } from '../components/text.js'
 import { ask, page, type Query, tryAsk } from '../values/page.js'
@@ -75,10 +74,8 @@ export const playerPage = page({
               />
             </div>
             <p class="headline">
-              <strong>
-                <N of={found.total} />
-              </strong>{' '}
-              {found.total === 1 ? 'board' : 'boards'}, leads {given === 1 ? count(leads) : 'some'}
+              <N of={found.total} /> {found.total === 1 ? 'board' : 'boards'}, leads{' '}
+              {given === 1 ? count(leads) : 'some'}
             </p>
             {found.spellings.length > 1 ? (
               <p class="quiet">Also written {found.spellings.slice(1).join(', ')}.</p>
@@ -143,6 +140,11 @@ type EntryHistoryProps = {
   entry: string | undefined
   path: string
   query: Query
+}
+
+/** Refuses a player who was never seen on a board. */
+export function requireSeen(name: string, { total }: Player, changes: LeaderboardChanges = []): void {
+  if (total === 0 && changes.length === 0) throw new Refusal('player_unknown', [shown(name)])
 }
 
 /** The entries with changes, most first, each with its values as steps. */

@@ -19,7 +19,7 @@ import { timeline } from '../../routes/timeline.js'
 import { userGames } from '../../routes/user-game.js'
 import { userScores } from '../../routes/user-score.js'
 import { AchievementGroup, AchievementLine } from '../components/achievements.js'
-import { CompareWith } from '../components/form.js'
+import { CompareWith, Labelled } from '../components/form.js'
 import { Heat, SHADES } from '../components/heat.js'
 import { Ago, Card, Facts, GameLink, Icon, N, Name, PlayerLink, Time, UserLink } from '../components/marks.js'
 import { BoardLink, GapToNext, gapText, measureText } from '../components/records.js'
@@ -142,10 +142,8 @@ export const pagesBelowUser: readonly Page[] = [
     content: ({ score, achievements, groups }) => (
       <>
         <p class="headline">
-          <strong>
-            <N of={score} />
-          </strong>{' '}
-          points, {count(achievements.filter(({ earned }) => earned).length)} of {count(achievements.length)}
+          <N of={score} /> points, {count(achievements.filter(({ earned }) => earned).length)} of{' '}
+          {count(achievements.length)}
         </p>
         {groups.map(({ unlockedCount, totalCount, earnedPoints, ...group }) => (
           <AchievementGroup
@@ -325,12 +323,8 @@ function Ratings({ rated, path, name }: { rated: Reputation | undefined; path: s
     <Card title="Ratings" more={<a href={`${path}/ratings`}>All</a>}>
       {rated === undefined ? <p class="quiet">Not readable at the moment.</p> : <Feedback rated={rated} />}
       <form id="rate" data-user={name} hidden>
-        <label>
-          Stars <input type="number" name="stars" min="1" max="5" required />
-        </label>
-        <label>
-          Comment <input name="comment" maxlength={500} />
-        </label>
+        <Labelled label="Stars" type="number" name="stars" min="1" max="5" required />
+        <Labelled label="Comment" name="comment" maxlength={500} />
         <button type="submit">Rate</button>
         <output />
       </form>

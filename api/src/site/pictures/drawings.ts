@@ -28,7 +28,8 @@ function fitting(text: string, max: number): string {
 /** Returns a chart of 800 × 300: a line, or steps. */
 export function chartDrawing({ title, chart, steps }: Card): string {
   const [line] = chart ?? []
-  const [from, to] = steps === undefined ? [dayText(line?.fromMs ?? 0), dayText(line?.toMs ?? 0)] : stepEnds(steps)
+  const days = [dayText(line?.fromMs ?? 0), `${dayText(line?.toMs ?? 0)} UTC`]
+  const [from, to] = steps === undefined ? days : stepEnds(steps)
   const name = `${title}: ${steps?.label ?? 'players'}`
   const place = { x: 16, y: 44, width: 768, height: 220 }
   return `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="300" viewBox="0 0 800 300" ${FONT}>
@@ -36,7 +37,7 @@ export function chartDrawing({ title, chart, steps }: Card): string {
 <text x="16" y="28" font-size="16" font-weight="bold" fill="#18212d">${fitting(name, 60)}</text>
 ${steps === undefined ? plot(chart, place) : drawn(place, linePart(stepsPath(steps, place.width, place.height)))}
 <text x="16" y="288" font-size="12" fill="#55616f">${from}</text>
-<text x="784" y="288" font-size="12" fill="#55616f" text-anchor="end">${to} UTC · Gamenet Stats</text>
+<text x="784" y="288" font-size="12" fill="#55616f" text-anchor="end">${to} · Gamenet Stats</text>
 </svg>
 `
 }

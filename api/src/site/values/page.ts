@@ -67,7 +67,11 @@ export type Answers<Of extends Parts> = {
 }
 
 /** What determined an answer, as far as charts need it. */
-export type Resolved = { readonly fromMs?: number; readonly toMs?: number; readonly resolutionSeconds: number }
+export type Resolved = {
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
+  readonly resolutionSeconds: number
+}
 
 /** What the view of a page may read besides its answers: the same for all readers. */
 export type SiteFacts = {

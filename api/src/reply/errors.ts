@@ -76,8 +76,8 @@ function malformed(what: string): Refusal {
 }
 
 /**
- * Answers an error; `pageOf` may return a promise of another form of the refusal. The log contains the hidden cause under the
- * request id.
+ * Answers an error; `pageOf` may return a promise of another form of the refusal. The log contains the hidden cause
+ * under the request id.
  */
 export function sendError(
   error: unknown,

@@ -14,7 +14,7 @@ export const UserScores = z
         PlayerBoard.extend({
           change30d: z.number().nullable().meta({
             description:
-              'Milliseconds or points by which the value changed in 30 days; null if the entry came since, or is no number.'
+              'Milliseconds or points of change in 30 days; null for an entry that came since, or not a number.'
           })
         }).meta({ id: 'UserScore' })
       )

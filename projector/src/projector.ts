@@ -54,12 +54,15 @@ export type ProjectorOptions = {
    */
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   /**
-   * Returns the erased ones of these people. A load from the log drops only their events. Default: all.
+   * Returns the erased ones of these people. Loading drops only their events. Default: all.
    */
   readonly erasedPeople?: (people: readonly number[]) => Promise<ReadonlySet<number>>
   /** The damaged tables, which are rebuilt. Default: none. */
   readonly damaged?: DamagedTables
-  /** Whether PostgreSQL lacks keys of people: then nothing about people is loaded again by itself. */
+  /**
+   * Whether an operator has accepted that PostgreSQL lacks keys of people: then their new events are dropped, and
+   * nothing about people is loaded again by itself.
+   */
   readonly areKeysLost?: () => Promise<boolean>
   /** Executes folds. Default: a separate thread. Closed at `stop`. */
   readonly folding?: Folding
@@ -225,7 +228,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     store: loaderStore,
     topics,
     startReading: () => options.startReading(),
-    sealKeys: options.sealKeys,
+    sealKeys: async (people) =>
+      (await options.areKeysLost?.()) ? options.sealKeys(people) : keysOrErasures(options, people),
     ...{ metrics, logger },
     onStored: () => runner.wake(),
     passLock,

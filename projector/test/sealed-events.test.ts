@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   type AchievementUnlocked,
   achievementUnlockTopic,
@@ -117,6 +118,29 @@ test('the loader', async (t) => {
     isAway = false
     await projector.caughtUp()
     t.match(await control.rows('SELECT e.username FROM event_presence AS e'), [{ username: 'Ann' }])
+    await projector.stop()
+  })
+
+  await t.test('waits for people that PostgreSQL neither knows nor has erased, until they are given up', async (t) => {
+    const log = new MemoryLog()
+    log.append('presence', [message(presenceTopic, seen('Ann')), message(presenceTopic, seen('Bob', 1))])
+    let areKeysLost = false
+    const projector = projectorOn(engine, log, {
+      sealKeys: without(['Ann']),
+      erasedPeople: async () => new Set(),
+      areKeysLost: async () => areKeysLost
+    })
+    projector.start()
+    let trouble: string | null = null
+    while (trouble === null) {
+      await pause(10)
+      trouble = (await projector.status()).loaderTrouble
+    }
+    t.match(trouble, /neither the key nor the erasure of person/)
+    t.same(await control.rows('SELECT e.username FROM event_presence AS e'), [])
+    areKeysLost = true
+    await projector.caughtUp()
+    t.match(await control.rows('SELECT e.username FROM event_presence AS e'), [{ username: 'Bob' }])
     await projector.stop()
   })
 

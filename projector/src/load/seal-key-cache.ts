@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 /** Seal keys by the numbers of their people; deleted ones are missing. */
 export type SealKeys = ReadonlyMap<number, Uint8Array>
 
-/** People have neither a key nor an erasure: with the tables of their events, these would be lost. */
+/** People have neither a key nor an erasure: without those, their events would be lost. */
 export class KeysUnknown extends Error {
   override readonly name = 'KeysUnknown'
 
@@ -12,7 +12,8 @@ export class KeysUnknown extends Error {
     const more = others.length === 0 ? '' : ` and ${others.length} others`
     super(
       `PostgreSQL has neither the key nor the erasure of person ${first}${more}, whose events are in the log: it is ` +
-        `older than the log, or another one. Restore a backup that has them.`
+        `older than the log, or another one. Restore a backup that has them. Without one, start with --accept-older: ` +
+        `these events stay lost.`
     )
   }
 }

@@ -292,3 +292,37 @@ test('a change by a step after a swap is not known before the tables that have i
   await versions.refresh()
   t.same([versions.versionOf({ projection: 'profile' }), versions.serving.counter], [7, 1])
 })
+
+test('no version is given before its rows have arrived, and they are awaited once', async (t) => {
+  const tables = new TestTables()
+  const awaited: unknown[] = []
+  let serving = FIRST_GENERATION
+  let isLate = false
+  const versions = new DataVersions({
+    changes: tables.stored,
+    serving: async () => serving,
+    arrived: async (_, projections) => {
+      if (isLate) throw new Error('the replica lags')
+      awaited.push(projections)
+    }
+  })
+  t.teardown(() => versions.stop())
+  const now = 1_772_000_000_000_000
+  const change = (projection: string, version: number) =>
+    tables.changes.push({ projection, version, fromMs: START, toMs: START + HOUR })
+  change('a', now)
+  await versions.refresh()
+  await versions.refresh()
+  t.same(awaited, ['all'], 'what was there before, once')
+  change('b', now - 10)
+  isLate = true
+  await t.rejects(versions.refresh(), { message: 'the replica lags' })
+  t.equal(versions.versionOf({ projection: 'b' }), 0)
+  isLate = false
+  await versions.refresh()
+  t.equal(versions.versionOf({ projection: 'b' }), now - 10)
+  serving = servingAt(1, 1)
+  await versions.refresh()
+  await versions.refresh()
+  t.same(awaited.slice(1), [['b'], 'all'], 'a late change, and all after a swap')
+})

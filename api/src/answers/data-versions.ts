@@ -32,11 +32,14 @@ type Tracks = { readonly all: ChangeTrack; readonly many: ChangeTrack; readonly 
 export class DataVersions {
   readonly #changes: DataChanges
   readonly #readServing: () => Promise<ServingTables>
+  readonly #arrived: (serving: ServingTables, projections: readonly string[] | 'all') => Promise<void>
   readonly #onFailure: (error: unknown) => void
   readonly #horizon: Horizon = { newestMinute: 0 }
   readonly #projections = new Map<string, Tracks>()
   /** Of the changes in the table. */
   #newest = 0
+  /** The recent changes whose rows have arrived. */
+  #awaited: ReadonlySet<string> = new Set()
   /** Of the announced changes of the write side. */
   #newestAnnounced = 0
   #serving = FIRST_GENERATION
@@ -50,14 +53,19 @@ export class DataVersions {
   readonly #onChange = new Set<() => void>()
   #poll: { timer: NodeJS.Timeout | undefined } | undefined
 
-  /** @param needs.serving default: tables that are never swapped */
+  /**
+   * @param needs.serving default: tables that are never swapped
+   * @param needs.arrived resolves when queries see the rows of changes; default: they always do
+   */
   constructor(needs: {
     readonly changes: DataChanges
     readonly serving?: () => Promise<ServingTables>
+    readonly arrived?: (serving: ServingTables, projections: readonly string[] | 'all') => Promise<void>
     readonly onFailure?: (error: unknown) => void
   }) {
     this.#changes = needs.changes
     this.#readServing = needs.serving ?? (async () => FIRST_GENERATION)
+    this.#arrived = needs.arrived ?? (async () => undefined)
     this.#onFailure = needs.onFailure ?? (() => undefined)
   }
 
@@ -169,7 +177,9 @@ export class DataVersions {
       const after = Math.max(0, this.#newest - CHANGE_OVERLAP_VERSIONS)
       const changes = await this.#changes.since(after, minutesHeldFromMs(this.#horizon))
       // After the changes: a step behind a swap stores rows and its change, and the former tables lack those rows.
-      this.#serve(await this.#readServing())
+      const serving = await this.#readServing()
+      await this.#awaitRows(serving, changes)
+      this.#serve(serving)
       this.#take(changes)
       this.#isCurrent = true
       this.#hasBeenCurrent = true
@@ -179,6 +189,17 @@ export class DataVersions {
       this.#tryAgainLater()
       throw error
     }
+  }
+
+  /** Once for each change, and for all tables after a swap: no answer waits. */
+  async #awaitRows(serving: ServingTables, changes: readonly VersionedChange[]): Promise<void> {
+    const keyOf = ({ projection, version }: VersionedChange) => `${projection} ${version}`
+    const isWhole = !this.#hasBeenCurrent || serving.counter > this.#serving.counter
+    const fresh = new Set(changes.filter((each) => !this.#awaited.has(keyOf(each))).map(({ projection }) => projection))
+    if (isWhole || fresh.size > 0) await this.#arrived(serving, isWhole ? 'all' : [...fresh])
+    const newest = changes.reduce((most, { version }) => Math.max(most, version), this.#newest)
+    const recent = changes.filter(({ version }) => version > newest - CHANGE_OVERLAP_VERSIONS)
+    this.#awaited = new Set(recent.map(keyOf))
   }
 
   /** Never back: what a former read gave late is ignored. */

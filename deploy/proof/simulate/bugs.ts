@@ -55,6 +55,8 @@ export type Bug = {
   projections(projections: readonly Projection[]): readonly Projection[]
   readonly folds: Readonly<Record<string, PlainFold>>
   readonly tables: Readonly<Record<string, Definition>>
+  /** Whether a replica waits for the rows that it reads. */
+  readonly hasBarrier: boolean
 }
 
 const same = <Value>(value: Value): Value => value
@@ -75,7 +77,8 @@ export const NO_BUG: Bug = {
   leases: same,
   projections: same,
   folds: {},
-  tables: {}
+  tables: {},
+  hasBarrier: true
 }
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
@@ -249,6 +252,10 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   'erases-one-generation': {
     says: 'A user is erased only from the generations that answers read.',
     make: () => ({ erasureStore: erasedWhereRead })
+  },
+  'no-barrier': {
+    says: 'A statement reads what its replica has by now.',
+    make: () => ({ hasBarrier: false })
   }
 }
 

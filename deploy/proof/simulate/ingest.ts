@@ -35,7 +35,7 @@ export function runIngest(place: Place, process: Process): Running {
   })
   const boards = boardsSource({
     parsing: upstream.parsing,
-    ...readSide(storeIn(world, tables)),
+    ...readSide(storeIn(world, tables, {}, false)),
     tables: queriesIn(world, tables),
     log: { extents: (topic) => log.extents(topic) },
     leases: async () => bug.leases(postgres.leases),

@@ -17,6 +17,7 @@ export function intercepted(base: Store, pass: (call: Call) => Promise<unknown>,
   return {
     do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
       pass({ operation, input, view, base, next: () => base.do(operation, ...input) }) as Promise<Result>,
+    sync: (tables) => base.sync(tables),
     with: (more) => intercepted(base.with(more), pass, { ...view, ...more })
   }
 }

@@ -41,7 +41,7 @@ export function runReader(
   const { time, chance } = world
   const { life } = process
   const tables = queriesIn(world, place.tables)
-  const side = bug.readSide(readSide(storeIn(world, place.tables)))
+  const side = bug.readSide(readSide(storeIn(world, place.tables, {}, false)))
   const versions = new DataVersions(side)
   let lastRead: Promise<unknown> = Promise.resolve()
   /** Reads pages one after the other: each cursor is used once. */
@@ -120,9 +120,9 @@ export async function answer(place: Place, reading: Reading, query: SimulatedQue
     const reads: (Read & ReturnType<typeof promises.positionOf>)[] = []
     for (const { table, projection, isWanted = () => true } of query.reads) {
       const read = { table, projection, name: serving.nameOf(table) }
-      await lookUp(world, tables, read.name, () => {
+      await lookUp(world, tables, read.name, (final) => {
         reads.push({ ...read, ...promises.positionOf(read) })
-        rows.push(...tables.final(read.name).filter(isWanted))
+        rows.push(...final.filter(isWanted))
       })
     }
     const found = answerText(rows)

@@ -1,6 +1,7 @@
 import { POSITION_TYPES, RowWriter, type StepSizes } from '@gamenet/projector/internals'
 import { QUERIES } from './answer-queries.js'
 import { bugOf } from './bugs.js'
+import { Chance } from './chance.js'
 import { conditionsOf } from './conditions.js'
 import { erasureOf } from './erasure.js'
 import { runIngest } from './ingest.js'
@@ -15,6 +16,7 @@ import { answer, answerIn, Follower, type Reading, runReader } from './reader.js
 import { simulatedTopics, TITLE_IDS, USERS } from './simulated.js'
 import { type Played, Tables } from './store.js'
 import { Subscriber } from './subscriber.js'
+import { LAG_MS_MAX } from './tables/replica.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
 import { ENGINES, World } from './world.js'
@@ -48,6 +50,10 @@ const NOTIFIED_MS = 12_000
 /** Time until a reader has polled the changes, while everything else is idle. */
 const SEEN_MS = 2500
 const SHORTEST_S = 4
+/** Share of worlds of several processes whose tables have replicas. */
+const REPLICATED_SHARE = 0.5
+/** Lags have chances of their own: a world without replicas has the same course. */
+const LAGS_SEED = 1_000_000_007
 /** Share of worlds with an operator who rebuilds projections. */
 const OPERATED_SHARE = 0.5
 /** Latest start of a later program. */
@@ -95,13 +101,15 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
     isFull: () => world.isFull,
     runningInserts: () => [...world.inserts]
   }
-  const tables = new Tables({ isPlayed, definitions: bug.tables, machine })
+  const lags = new Chance(seed + LAGS_SEED)
+  const tables = new Tables({ isPlayed, definitions: bug.tables, machine, lags })
+  tables.replicas.hasBarrier = bug.hasBarrier
   Object.assign(tables.folds, bug.folds)
   const titles = new RowWriter({ ...POSITION_TYPES, title_id: 'LowCardinality(String)' })
   for (const [n, titleId] of TITLE_IDS.entries())
     titles.add([0, 0, n, '', '', Date.parse('2026-03-14T20:00:00Z'), 0, titleId])
   tables.insertBlock('event_title__0', titles.take())
-  return {
+  const place: Place = {
     world,
     tables,
     promises: new Promises(tables),
@@ -125,6 +133,8 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
     isActive: true,
     isTrickling: false
   }
+  tables.replicas.areLagging = place.isShared && !isPlayed && lags.happens(REPLICATED_SHARE)
+  return place
 }
 
 function stepSizesOf({ chance }: World): StepSizes {
@@ -246,11 +256,15 @@ class Installation {
     const { world } = this.#place
     this.#place.isTrickling = false
     if (!(await this.#rest())) return this.#unsettled()
-    await world.time.run(world.time.nowMs + SEEN_MS)
+    const { replicas } = this.#place.tables
+    const { areLagging } = replicas
+    replicas.areLagging = false
+    await world.time.run(world.time.nowMs + SEEN_MS + (areLagging ? LAG_MS_MAX : 0))
     if (!(await this.#rest())) return this.#unsettled()
     // A table that a pointer names may be missing.
     if (this.#place.promises.broken.length > 0) return [...this.#place.promises.broken]
     const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower, this.#subscriber))]
+    replicas.areLagging = areLagging
     return found.map((fault) => `${when}: ${fault}`)
   }
 

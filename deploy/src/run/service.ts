@@ -276,6 +276,7 @@ function openDataVersions({ readSide, logger }: Needs): DataVersions {
   return new DataVersions({
     changes: readSide.changes,
     serving: readSide.serving,
+    arrived: readSide.arrived,
     onFailure: (error) => logger.warn({ err: error }, 'the changes of the tables cannot be read')
   })
 }

@@ -132,6 +132,7 @@ export function keepingPointers(): (store: Store) => Store {
         if ((operation as unknown) === storePointers) cached = undefined
       }
     },
+    sync: (tables) => store.sync(tables),
     with: (view) => keeping(store.with(view))
   })
   return keeping

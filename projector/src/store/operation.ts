@@ -47,6 +47,8 @@ export type StoreView = {
 /** Carries operations out, one after the other. */
 export type Store = {
   do<Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input): Promise<Result>
+  /** Waits until queries see all rows of tables, by the engine's names, that any process has stored before. */
+  sync(tables: readonly string[]): Promise<void>
   /** Returns the same store with other names. */
   with(view: StoreView): Store
 }
@@ -63,6 +65,7 @@ export function storeOver(tables: Tables, view: StoreView = {}): Store {
   const named = namedTables(tables, view)
   return {
     do: (operation, ...input) => operation.run(named, ...input),
+    sync: async (names) => await tables.sync?.(names),
     with: (more) => storeOver(tables, { ...view, ...more })
   }
 }

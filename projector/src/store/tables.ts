@@ -12,4 +12,6 @@ export type Tables = ReadTables & {
   json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
   /** Inserts lines of JSONCompactEachRow, or columns; all or none. Resolves when they are stored. */
   insert(table: string, columns: readonly string[], body: Uint8Array | RowBlock): Promise<void>
+  /** Waits until statements of all lanes see the rows of tables that were stored before, by any replica. */
+  sync?(tables: readonly string[]): Promise<void>
 }

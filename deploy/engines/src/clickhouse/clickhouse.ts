@@ -39,6 +39,11 @@ export type Lane = {
    * row is refused as a whole. The bytes must not change until the promise settles.
    */
   insert(table: string, columns: readonly string[], body: Uint8Array | ColumnBlock): Promise<void>
+  /**
+   * Waits until this server has all rows of tables that any of its replicas has acknowledged before. The other lanes
+   * than those of answers do this before each statement, for the tables that it reads. Nothing on plain tables.
+   */
+  sync(tables: readonly string[]): Promise<void>
 }
 
 /** Rows by column, in the format Native, with exactly the names and types of the columns that are inserted. */

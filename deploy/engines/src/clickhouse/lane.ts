@@ -1,6 +1,7 @@
 import { once, setMaxListeners } from 'node:events'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
+import type { Barrier } from './barrier.js'
 import {
   ClickHouseError,
   type ColumnBlock,
@@ -72,6 +73,9 @@ export type Connection = {
 /** Returns which of our settings the engine's version supports; queried once. */
 export type KnownSettings = () => Promise<ReadonlySet<string>>
 
+/** Their statements read only tables for which `sync` was called, once for many answers. */
+const OF_ANSWERS: ReadonlySet<LaneName> = new Set(['readers', 'exports'])
+
 let lastTag = 0
 /** The process id and the time make tags unique across processes of one server. */
 const TAG_PREFIX = `gamenet-${process.pid}-${Date.now().toString(36)}`
@@ -86,12 +90,20 @@ export const laneOf = (needs: {
   readonly slots: Slots<Connection>
   readonly limits: LaneLimits
   readonly known: KnownSettings
+  readonly barrier: Barrier
   /** Asks the engine to stop the statement with this tag; never rejects. */
   readonly kill: (tag: string) => Promise<void>
   /** Called when a write has its connection; the write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
 }): Lane => {
-  const { slots, known, kill } = needs
+  const { slots, barrier, kill } = needs
+  /** Resolves with the settings that the engine supports, when a statement may read its tables. */
+  const ready = async (sql?: string, parameters: Parameters = {}): Promise<ReadonlySet<string>> => {
+    const known = await needs.known()
+    const isReplicated = (await barrier.database()) !== undefined
+    if (isReplicated && sql !== undefined && !OF_ANSWERS.has(needs.name)) await barrier.before(sql, parameters)
+    return known
+  }
   const limits = limitSettings(needs.limits)
   const limitsOf = (own: ReadOptions['limits']): Settings =>
     own === undefined ? limits : limitSettings(lowerLimits(needs.limits, own))
@@ -106,16 +118,19 @@ export const laneOf = (needs: {
     { signal, limits: own }: ReadOptions
   ): Promise<Uint8Array> => {
     checkPlaceholders(sql, parameters)
+    const known = await ready(sql, parameters)
     const tag = newTag()
-    const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, await known())
+    const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, known)
     const statement = { text: question(sql, settings), parameters, tag, signal }
     return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
   }
   return {
+    sync: (tables) => barrier.sync(tables),
     execute: async (sql, parameters = {}, { signal } = {}) => {
       checkPlaceholders(sql, parameters)
+      const known = await ready(sql, parameters)
       const tag = newTag()
-      const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS, log_comment: tag }, await known()))
+      const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS, log_comment: tag }, known))
       const statement = { text, parameters, tag, signal }
       await run((connection) => {
         needs.beforeWrite?.(needs.name)
@@ -129,7 +144,7 @@ export const laneOf = (needs: {
       const tag = newTag()
       const groups: Settings = rowGroupRows === undefined ? {} : { output_format_parquet_row_group_size: rowGroupRows }
       const all = { ...limitsOf(own), ...STREAM_SETTINGS, ...groups, log_comment: tag }
-      const settings = settingsText(all, await known())
+      const settings = settingsText(all, await needs.known())
       const statement = { sql, settings, format, parameters, tag }
       return await run((connection) => streamed(connection.stream(statement), signal, () => kill(tag)), signal)
     },
@@ -142,7 +157,7 @@ export const laneOf = (needs: {
       const rows = bodyOf(table, columns, body)
       if (rows.bytes.length === 0) return
       const ofBody = limitSettings(bodyLimits(needs.limits))
-      const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
+      const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await ready())
       await slots.run((connection) => {
         needs.beforeWrite?.(needs.name)
         return running(connection.put({ table, columns, settings }, rows))

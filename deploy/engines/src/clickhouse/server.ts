@@ -5,6 +5,7 @@ import { addAbortSignal, PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pause, Refusal, withSignals } from '@gamenet/schemas'
 import { type Health, type HealthTimes, watchHealth } from '../health.js'
+import { barrierOf } from './barrier.js'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import {
@@ -111,12 +112,17 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     )
   }
   const known = knownSettings(slots.control)
+  const barrier = barrierOf((query, clickhouse_settings = {}) =>
+    withSignals([abandon.signal, health.signal], ({ signal: abort_signal }) =>
+      answerOf(prober.exec({ query, clickhouse_settings, abort_signal }), query, abort_signal)
+    )
+  )
   const kill = (tag: string) => killUntilEnded(slots.control, tag)
   return engineOf({
     slots,
     lane: (name) => {
       const limits = options.limits?.[name] ?? LANE_LIMITS[name]
-      return laneOf({ name, slots: slots[name], limits, known, kill, beforeWrite: options.beforeWrite })
+      return laneOf({ name, slots: slots[name], limits, known, barrier, kill, beforeWrite: options.beforeWrite })
     },
     close: () => {
       health.close()

@@ -1,0 +1,68 @@
+import { type Test, test } from 'tap'
+import { openClickHouseServer } from '../src/index.js'
+import { replicasMissing, replicatedDatabase } from '../testing/replicas.js'
+
+const skip = replicasMissing()
+const LOOKS = Number(process.env.CAMPAIGN_LOOKS ?? 10_000)
+const ROWS = 20_000
+
+/** Two replicas with a table of rows and their checkpoint. */
+const pair = async (t: Test) => {
+  const urls = await replicatedDatabase(t)
+  const [first, second] = urls.map((url) => openClickHouseServer({ url }))
+  if (first === undefined || second === undefined) throw new Error('there are two replicas')
+  t.teardown(() => Promise.all([first.close(), second.close()]))
+  await first.control.execute(
+    'CREATE TABLE made (n UInt64, at UInt64) ENGINE = ReplicatedReplacingMergeTree(at) ORDER BY n'
+  )
+  await first.control.execute(
+    'CREATE TABLE checkpoint (name String, next UInt64) ENGINE = ReplicatedReplacingMergeTree(next) ORDER BY name'
+  )
+  await second.control.sync(['made', 'checkpoint'])
+  return { first, second }
+}
+
+test('a checkpoint arrives before its rows, and not behind the barrier', { skip }, async (t) => {
+  const { first, second } = await pair(t)
+  await second.readers.rows('SELECT 1')
+  await second.control.execute('SYSTEM STOP FETCHES made')
+  await first.loader.execute('INSERT INTO made SELECT number, 1 FROM numbers(5)')
+  await first.loader.execute("INSERT INTO checkpoint VALUES ('load', 5)")
+  await second.control.sync(['checkpoint'])
+  const count = 'SELECT (SELECT max(c.next) FROM checkpoint AS c) AS next, (SELECT count() FROM made AS m) AS rows'
+  t.same(await second.readers.rows(count), [{ next: '5', rows: '0' }], 'a checkpoint without its rows')
+  const behind = second.projections.rows('SELECT count() AS rows FROM made AS m')
+  await second.control.execute('SYSTEM START FETCHES made')
+  t.same(await behind, [{ rows: '5' }], 'the same read behind the barrier')
+})
+
+test('of many looks behind the barrier none sees a checkpoint without its rows', { skip, timeout: 0 }, async (t) => {
+  const { first, second } = await pair(t)
+  let isOver = false
+  const write = async (): Promise<void> => {
+    for (let next = 0; !isOver; next += ROWS) {
+      await first.loader.execute(`INSERT INTO made SELECT number, 1 FROM numbers(${next}, ${ROWS})`)
+      await first.loader.execute(`INSERT INTO checkpoint VALUES ('load', ${next + ROWS})`)
+    }
+  }
+  const writing = write()
+  const ahead = async (lane: 'readers' | 'projections', looks: number): Promise<number> => {
+    let found = 0
+    for (let look = 0; look < looks; look += 1) {
+      const [read] = await second[lane].rows('SELECT max(c.next) AS next FROM checkpoint AS c')
+      const next = Number(read?.next)
+      const newest = 'SELECT count() AS rows FROM made AS m WHERE m.n >= {from: UInt64} AND m.n < {next: UInt64}'
+      const [made] = await second[lane].rows(newest, { from: Math.max(0, next - ROWS), next })
+      if (next > 0 && Number(made?.rows) < ROWS) found += 1
+    }
+    return found
+  }
+  const plain = await ahead('readers', Math.min(LOOKS, 500))
+  const behind = await ahead('projections', LOOKS)
+  isOver = true
+  await writing
+  t.comment(
+    `a checkpoint ahead of its rows: ${plain} of ${Math.min(LOOKS, 500)} looks, behind the barrier ${behind} of ${LOOKS}`
+  )
+  t.equal(behind, 0)
+})

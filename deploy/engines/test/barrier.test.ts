@@ -70,6 +70,18 @@ test('a table that this replica lacks is waited for; one that is dropped is left
   t.same(syncs(), [once, 'SYSTEM SYNC DATABASE REPLICA gamenet', once])
 })
 
+test('a table that its replica has not started yet is waited for', async (t) => {
+  let tries = 0
+  const barrier = barrierOf(async (text) => {
+    if (!text.startsWith('SYSTEM')) return new TextEncoder().encode('gamenet')
+    tries += 1
+    if (tries < 3) throw new ClickHouseError('Code: 242', { code: 242 })
+    return new Uint8Array()
+  })
+  await barrier.sync(['made'])
+  t.equal(tries, 3)
+})
+
 test('a replica that lags is away, and its error names what it lacks', async (t: Test) => {
   const { barrier } = answered({
     ...REPLICATED,

@@ -6,12 +6,12 @@ const skip = replicasMissing()
 const LOOKS = Number(process.env.CAMPAIGN_LOOKS ?? 10_000)
 const ROWS = 20_000
 
-/** Two replicas with a table of rows and their checkpoint. */
+/** Two of three replicas with a table of rows and their checkpoint. The other two are a majority. */
 const pair = async (t: Test) => {
   const urls = await replicatedDatabase(t)
-  const [first, second] = urls.map((url) => openClickHouseServer({ url }))
-  if (first === undefined || second === undefined) throw new Error('there are two replicas')
-  t.teardown(() => Promise.all([first.close(), second.close()]))
+  const [first, middle, second] = urls.map((url) => openClickHouseServer({ url }))
+  if (first === undefined || middle === undefined || second === undefined) throw new Error('there are three replicas')
+  t.teardown(() => Promise.all([first.close(), middle.close(), second.close()]))
   await first.control.execute(
     'CREATE TABLE made (n UInt64, at UInt64) ENGINE = ReplicatedReplacingMergeTree(at) ORDER BY n'
   )
@@ -19,7 +19,7 @@ const pair = async (t: Test) => {
     'CREATE TABLE checkpoint (name String, next UInt64) ENGINE = ReplicatedReplacingMergeTree(next) ORDER BY name'
   )
   await second.control.sync(['made', 'checkpoint'])
-  return { first, second }
+  return { first, middle, second }
 }
 
 test('a checkpoint arrives before its rows, and not behind the barrier', { skip }, async (t) => {
@@ -34,6 +34,37 @@ test('a checkpoint arrives before its rows, and not behind the barrier', { skip 
   const behind = second.projections.rows('SELECT count() AS rows FROM made AS m')
   await second.control.execute('SYSTEM START FETCHES made')
   t.same(await behind, [{ rows: '5' }], 'the same read behind the barrier')
+})
+
+test('an insert is acknowledged when a majority has it', { skip }, async (t) => {
+  const { first, middle, second } = await pair(t)
+  for (const each of [middle, second]) await each.control.execute('SYSTEM STOP FETCHES made')
+  let isAcknowledged = false
+  const insert = first.loader.execute('INSERT INTO made SELECT number, 1 FROM numbers(5)').then(() => {
+    isAcknowledged = true
+  })
+  const queued = "SELECT count() AS parts FROM system.replication_queue AS q WHERE q.table = 'made'"
+  while (Number((await second.readers.rows(queued))[0]?.parts) === 0);
+  t.notOk(isAcknowledged, 'one of three has the rows')
+  await middle.control.execute('SYSTEM START FETCHES made')
+  await insert
+  t.same(await middle.readers.rows('SELECT count() AS rows FROM made AS m'), [{ rows: '5' }])
+})
+
+test('a block that is inserted, deleted and inserted again is stored, and a deletion reaches all', {
+  skip
+}, async (t) => {
+  const { first, middle, second } = await pair(t)
+  const block = new TextEncoder().encode('[1,1]\n[2,1]\n')
+  const count = 'SELECT count() AS rows FROM made AS m'
+  for (const deletion of ['DELETE FROM made WHERE n > 0', 'ALTER TABLE made DELETE WHERE n > 0']) {
+    await first.loader.insert('made', ['n', 'at'], block)
+    t.same(await second.projections.rows(count), [{ rows: '2' }])
+    await middle.control.execute(deletion)
+    for (const each of [first, middle, second]) t.same(await each.readers.rows(count), [{ rows: '0' }], deletion)
+  }
+  await first.loader.insert('made', ['n', 'at'], block)
+  t.same(await second.projections.rows(count), [{ rows: '2' }])
 })
 
 test('of many looks behind the barrier none sees a checkpoint without its rows', { skip, timeout: 0 }, async (t) => {

@@ -9,8 +9,8 @@ export const replicaUrls = (): readonly string[] => (given ?? '').split(',').fil
 
 /** Says loudly that a file of tests needs replicas, and returns why it is skipped; false if there are some. */
 export const replicasMissing = (): string | false => {
-  if (replicaUrls().length >= 2) return false
-  const reason = 'CLICKHOUSE_REPLICAS names no two addresses of replicas, separated by commas'
+  if (replicaUrls().length >= 3) return false
+  const reason = 'CLICKHOUSE_REPLICAS names no three addresses of replicas, separated by commas'
   console.error(`NOT TESTED: ClickHouse with replicas; ${reason}.`)
   return reason
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { backoffMs, pause, Refusal } from '@gamenet/schemas'
 import { ClickHouseError, type Parameters } from './clickhouse.js'
 import { codeOf, stringLiteral } from './parameters.js'
 import type { Settings } from './statement.js'
@@ -28,14 +28,25 @@ const LAG_RETRY_SECONDS = 5
 const BAD_ARGUMENTS = 36
 const UNKNOWN_TABLE = 60
 const TIMEOUT_EXCEEDED = 159
+const TABLE_IS_READ_ONLY = 242
+
+/** A table is read-only until its replica has started it, some milliseconds after another one has created it. */
+const STARTING = { firstMs: 50, maxMs: 1000 }
+const STARTS_MAX = 10
 
 /** The barrier of a server. On one whose database does not replicate, it is nothing. */
 export const barrierOf = (ask: Ask): Barrier => {
   const wait = async (what: string, table?: string): Promise<void> => {
-    try {
-      await ask(`SYSTEM SYNC ${what}`, { receive_timeout: SYNC_SECONDS })
-    } catch (error) {
-      throw codeOfError(error) === TIMEOUT_EXCEEDED ? await lagOf(ask, table, error) : error
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return void (await ask(`SYSTEM SYNC ${what}`, { receive_timeout: SYNC_SECONDS }))
+      } catch (error) {
+        const code = codeOfError(error)
+        const isStarting = code === TABLE_IS_READ_ONLY && tries < STARTS_MAX
+        if (!isStarting && code !== TIMEOUT_EXCEEDED && code !== TABLE_IS_READ_ONLY) throw error
+        if (!isStarting) throw await lagOf(ask, table, error)
+        await pause(backoffMs(STARTING, tries))
+      }
     }
   }
   let known: Promise<string | undefined> | undefined
@@ -125,8 +136,10 @@ const lagOf = async (ask: Ask, table: string | undefined, cause: unknown): Promi
   const sentence =
     table === undefined
       ? `The database lacks changes of its tables that another replica has made, after ${SYNC_SECONDS} s.`
-      : `Table ${table} of replica ${replica} lacks part ${part} of replica ${source} after ${SYNC_SECONDS} s.`
-  const late = new ClickHouseError(sentence, { code: TIMEOUT_EXCEEDED, cause })
+      : codeOfError(cause) === TABLE_IS_READ_ONLY
+        ? `Table ${table} is read-only: this replica has no ZooKeeper or Keeper.`
+        : `Table ${table} of replica ${replica} lacks part ${part} of replica ${source} after ${SYNC_SECONDS} s.`
+  const late = new ClickHouseError(sentence, { code: codeOfError(cause), cause })
   return new Refusal('engine_away', ['The tables'], { retryAfterSeconds: LAG_RETRY_SECONDS, cause: late })
 }
 

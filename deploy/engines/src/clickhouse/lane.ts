@@ -1,6 +1,6 @@
 import { once, setMaxListeners } from 'node:events'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
+import { backoffMs, pause, Refusal, withTimeout } from '@gamenet/schemas'
 import type { Barrier } from './barrier.js'
 import {
   ClickHouseError,
@@ -26,7 +26,9 @@ import {
   limitSettings,
   lowerLimits,
   parseRows,
+  QUORUM_SETTINGS,
   question,
+  REPLICATED_SETTINGS,
   type Settings,
   STREAM_SETTINGS,
   settingsText,
@@ -39,6 +41,8 @@ export type Statement = {
   readonly parameters: Parameters
   readonly tag: string
   readonly signal?: AbortSignal | undefined
+  /** Of the request: DDL has none in its text. */
+  readonly settings?: Settings | undefined
 }
 
 /** A statement whose answer is streamed. The connection adds settings and format, because their places differ. */
@@ -84,6 +88,15 @@ export const newTag = (): string => {
   return `${TAG_PREFIX}-${lastTag}`
 }
 
+/** What a statement needs before it is sent. */
+type Ready = {
+  /** The settings that the engine supports. */
+  readonly known: ReadonlySet<string>
+  readonly isReplicated: boolean
+  /** The settings of writes. */
+  readonly writes: Settings
+}
+
 /** Creates a lane over connections of either engine: settings, parameters, aborts and answers are the same for both. */
 export const laneOf = (needs: {
   readonly name: LaneName
@@ -97,12 +110,12 @@ export const laneOf = (needs: {
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
 }): Lane => {
   const { slots, barrier, kill } = needs
-  /** Resolves with the settings that the engine supports, when a statement may read its tables. */
-  const ready = async (sql?: string, parameters: Parameters = {}): Promise<ReadonlySet<string>> => {
+  /** Resolves when a statement may read its tables. */
+  const ready = async (sql?: string, parameters: Parameters = {}): Promise<Ready> => {
     const known = await needs.known()
     const isReplicated = (await barrier.database()) !== undefined
     if (isReplicated && sql !== undefined && !OF_ANSWERS.has(needs.name)) await barrier.before(sql, parameters)
-    return known
+    return { known, isReplicated, writes: { ...WRITE_SETTINGS, ...(isReplicated && QUORUM_SETTINGS) } }
   }
   const limits = limitSettings(needs.limits)
   const limitsOf = (own: ReadOptions['limits']): Settings =>
@@ -118,7 +131,7 @@ export const laneOf = (needs: {
     { signal, limits: own }: ReadOptions
   ): Promise<Uint8Array> => {
     checkPlaceholders(sql, parameters)
-    const known = await ready(sql, parameters)
+    const { known } = await ready(sql, parameters)
     const tag = newTag()
     const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, known)
     const statement = { text: question(sql, settings), parameters, tag, signal }
@@ -128,14 +141,18 @@ export const laneOf = (needs: {
     sync: (tables) => barrier.sync(tables),
     execute: async (sql, parameters = {}, { signal } = {}) => {
       checkPlaceholders(sql, parameters)
-      const known = await ready(sql, parameters)
-      const tag = newTag()
-      const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS, log_comment: tag }, known))
-      const statement = { text, parameters, tag, signal }
-      await run((connection) => {
-        needs.beforeWrite?.(needs.name)
-        return over(abortable(connection.run(statement), signal, () => kill(tag)))
-      }, signal)
+      const { known, isReplicated, writes } = await ready(sql, parameters)
+      const send = async (): Promise<void> => {
+        const tag = newTag()
+        const text = command(sql, settingsText({ ...limits, ...writes, log_comment: tag }, known))
+        const settings = isReplicated ? REPLICATED_SETTINGS : undefined
+        const statement = { text, parameters, tag, signal, settings }
+        await run((connection) => {
+          needs.beforeWrite?.(needs.name)
+          return over(abortable(connection.run(statement), signal, () => kill(tag)))
+        }, signal)
+      }
+      await (isReplicated ? onReplicas(send, signal) : send())
     },
     rows: async (sql, parameters = {}, options = {}) => parseRows(await read(sql, parameters, options)),
     json: (sql, parameters = {}, options = {}) => read(sql, parameters, options),
@@ -157,7 +174,8 @@ export const laneOf = (needs: {
       const rows = bodyOf(table, columns, body)
       if (rows.bytes.length === 0) return
       const ofBody = limitSettings(bodyLimits(needs.limits))
-      const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await ready())
+      const { known, writes } = await ready()
+      const settings = knownOf({ ...ofBody, ...writes, ...BODY_SETTINGS }, known)
       await slots.run((connection) => {
         needs.beforeWrite?.(needs.name)
         return running(connection.put({ table, columns, settings }, rows))
@@ -223,6 +241,26 @@ const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> =>
   answer: Promise.allSettled([answer, released]).then(() => answer),
   released
 })
+
+/** A replica that is away carries the deletion out when it is back. */
+const UNFINISHED = 341
+/** Another change of the table has not arrived yet. */
+const CANNOT_ASSIGN_ALTER = 517
+const ASSIGN_AGAIN = { firstMs: 50, maxMs: 2000 }
+const ASSIGN_TRIES = 10
+
+const onReplicas = async (send: () => Promise<void>, signal: AbortSignal | undefined): Promise<void> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await send()
+    } catch (error) {
+      const code = error instanceof ClickHouseError ? error.code : undefined
+      if (code === UNFINISHED) return
+      if (code !== CANNOT_ASSIGN_ALTER || tries === ASSIGN_TRIES) throw error
+      await pause(backoffMs(ASSIGN_AGAIN, tries), signal)
+    }
+  }
+}
 
 const STOP_AGAIN = { firstMs: 50, maxMs: 1000 }
 

@@ -201,14 +201,15 @@ const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<voi
 type Ways = { readonly statements: Client; readonly bodies: Client }
 
 const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal, health?: Health): Connection => ({
-  run: async ({ text, parameters, tag, signal }) => {
+  run: async ({ text, parameters, tag, signal, settings }) => {
     const statement = withLiterals(text, parameters)
     health?.signal.throwIfAborted()
     underWay.add(tag)
     try {
       return await withSignals([abandon, signal, health?.signal], ({ signal: abort_signal }) => {
         const query = { ...statement, query_id: tag, abort_signal }
-        return answerOf(ways.statements.exec({ ...query, clickhouse_settings: WHOLE_ANSWER }), text, abort_signal)
+        const clickhouse_settings = { ...WHOLE_ANSWER, ...settings }
+        return answerOf(ways.statements.exec({ ...query, clickhouse_settings }), text, abort_signal)
       })
     } finally {
       underWay.delete(tag)

@@ -125,6 +125,22 @@ export const WRITE_SETTINGS: Settings = {
 }
 
 /**
+ * Settings of inserts into tables with replicas: a majority has stored what is acknowledged, so that the death of one
+ * loses nothing. An insert that fails may be repeated, because our keys deduplicate.
+ */
+export const QUORUM_SETTINGS: Settings = { insert_quorum: 'auto', insert_quorum_timeout: 60_000 }
+
+/**
+ * Settings of other statements on such tables: DDL does not wait for a replica that is away; a deletion waits for the
+ * others.
+ */
+export const REPLICATED_SETTINGS: Settings = {
+  distributed_ddl_output_mode: 'none_only_active',
+  mutations_sync: 2,
+  lightweight_deletes_sync: 2
+}
+
+/**
  * Settings of streams: instants in ISO form, missing values of CSV as empty cells, integers of NDJSON as numbers, and
  * blocks and row groups that keep the memory of a stream below 64 MiB: 262,144 rows, and blocks that are read ahead,
  * took 145 MiB.
@@ -160,9 +176,14 @@ export const BODY_SETTINGS: Settings = {
 /** Names of all settings of statements; each engine is asked once which of them it supports. */
 export const ALL_SETTING_NAMES: readonly string[] = [
   ...new Set(
-    [limitSettings(LANE_LIMITS.control), ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap(
-      (settings) => Object.keys(settings)
-    )
+    [
+      limitSettings(LANE_LIMITS.control),
+      ANSWER_SETTINGS,
+      STREAM_SETTINGS,
+      WRITE_SETTINGS,
+      BODY_SETTINGS,
+      QUORUM_SETTINGS
+    ].flatMap((settings) => Object.keys(settings))
   ),
   'log_comment'
 ]

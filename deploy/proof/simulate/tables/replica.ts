@@ -1,4 +1,3 @@
-import type { Chance } from '../chance.js'
 import { type ReadTable, ReplacingTable, type Row } from './replacing-table.js'
 import type { TableSet } from './table-set.js'
 
@@ -8,18 +7,21 @@ export const LAG_MS_MAX = 2000
 /** A table as a lagging replica has it. */
 type Behind = { readonly table: ReplacingTable; readonly untilMs: number }
 
+/** The random numbers of lags. */
+type Chances = { happens(share: number): boolean; below(end: number): number }
+
 /** Replicas of the tables: rows that one has acknowledged reach another later, table by table. */
 export class Replicas {
   /** False in worlds with one server, and when all faults have ended. */
   areLagging = false
   hasBarrier = true
   readonly #tables: Pick<TableSet, 'machine' | 'has' | 'table' | 'written'>
-  readonly #chance: Chance
+  readonly #chances: Chances
   readonly #behind: readonly Map<string, Behind>[] = [new Map(), new Map()]
 
-  constructor(tables: Pick<TableSet, 'machine' | 'has' | 'table' | 'written'>, chance: Chance) {
+  constructor(tables: Pick<TableSet, 'machine' | 'has' | 'table' | 'written'>, chances: Chances) {
     this.#tables = tables
-    this.#chance = chance
+    this.#chances = chances
   }
 
   /** Returns a table as a replica has it now; undefined: one that never lags. */
@@ -39,10 +41,10 @@ export class Replicas {
     for (const [each, behind] of this.#behind.entries()) {
       const lagging = behind.get(name)
       if (each === replica) lagging?.table.insert(rows)
-      else if (this.areLagging && lagging === undefined && this.#chance.happens(LAGGING_SHARE)) {
+      else if (this.areLagging && lagging === undefined && this.#chances.happens(LAGGING_SHARE)) {
         const table = new ReplacingTable(newest.definition)
         table.insert(newest.rows)
-        behind.set(name, { table, untilMs: this.#tables.machine.nowMs() + this.#chance.below(LAG_MS_MAX) })
+        behind.set(name, { table, untilMs: this.#tables.machine.nowMs() + this.#chances.below(LAG_MS_MAX) })
       }
     }
     newest.insert(rows)

@@ -35,8 +35,9 @@ export class NewerTables extends Error {}
  * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program
  * lacks.
  */
-export async function migrateSchema(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
+export async function migrateSchema(given: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
+  const tables = await replicating(given)
   const store = storeOver(tables)
   await store.do(createMigrationTable)
   const applied = await store.do(readMigrationsApplied)
@@ -52,6 +53,19 @@ export async function migrateSchema(tables: Tables, migrations?: readonly Migrat
   }
   await store.do(replaceReadViews, { all: done.length > 0 })
   return done
+}
+
+/**
+ * Returns tables that are created with engines that replicate, if the database does: else a table would be on every
+ * replica, each with rows of its own.
+ */
+async function replicating(tables: Tables): Promise<Tables> {
+  const [database] = await tables.rows(
+    'SELECT d.engine AS engine FROM system.databases AS d WHERE d.name = currentDatabase()'
+  )
+  if (database?.engine !== 'Replicated') return tables
+  const replicated = (sql: string) => sql.replace(/ ENGINE = (?=\w*MergeTree\b)/, ' ENGINE = Replicated')
+  return { ...tables, execute: (sql, ...options) => tables.execute(replicated(sql), ...options) }
 }
 
 function refuseChanged(name: string, checksum: string, applied = checksum): void {
@@ -112,11 +126,15 @@ async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   return rows.map(({ name }) => String(name))
 }
 
-/** Returns the hash of a definition, which is the same for all generations. */
+/** An engine that replicates: its place in ZooKeeper, then what the plain engine has. */
+const REPLICATED = /\bENGINE = Replicated(\w+)\('[^']*', '[^']*'(?:, ([^)]*))?\)/
+
+/** Returns the hash of a definition, which is the same for all generations, and with and without replicas. */
 async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
   const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
   const statement = String(row?.statement)
     .replace(/\b(CREATE TABLE|CREATE VIEW|FROM|JOIN) \w+\./g, '$1 ')
+    .replace(REPLICATED, (_, engine, own) => `ENGINE = ${engine}${own === undefined ? '' : `(${own})`}`)
     .replaceAll(OLD_PARTS, '')
     .replace(/\nSETTINGS index_granularity = 8192$/, '')
     .replaceAll(GENERATION, '$1')

@@ -42,7 +42,9 @@ export const readShape = operation('reads the shape of a table', async (tables, 
      ORDER BY c.position`,
     { table }
   )
-  const version = /^ReplacingMergeTree\((\w+)\)/.exec(String(columns[0]?.engine))?.[1]
+  const version = /^(?:Replicated)?ReplacingMergeTree\((?:'[^']*', '[^']*', )?(\w+)\)/.exec(
+    String(columns[0]?.engine)
+  )?.[1]
   const compared = columns.filter(({ name, isKey }) => name !== version || Number(isKey) === 1)
   const names = (isKey: boolean) =>
     compared.filter((column) => (Number(column.isKey) === 1) === isKey).map(({ name }) => String(name))

@@ -4,7 +4,7 @@ import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions }
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
-import type { Action, Endpoint, PeriodSeconds } from './answers/endpoint.js'
+import type { Action, Endpoint, FoldRecords, PeriodSeconds } from './answers/endpoint.js'
 import { ExportFiles, type ExportSettings } from './answers/export-files.js'
 import type { Versions } from './answers/resolved-url.js'
 import { addDatasets } from './datasets/routes.js'
@@ -86,6 +86,8 @@ export type ApiNeeds = {
   readonly tables: StreamedTables
   /** Required for feeds, which end at the positions of readers. */
   readonly positions: ReadPositions
+  /** Required for records as they were known at an instant. */
+  readonly foldRecords?: FoldRecords | undefined
   /** The epoch of new events. Default: 1, the first one. */
   readonly epoch?: number
   /** PostgreSQL; without it no answer about users is possible. */
@@ -164,6 +166,7 @@ export async function buildApp(
   const pipeline: PipelineNeeds = {
     tables,
     positions,
+    foldRecords: needs.foldRecords,
     writes,
     ratings: createRatingWriter(writes),
     chat,

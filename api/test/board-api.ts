@@ -1,4 +1,6 @@
+import { boardOf, historyOf } from '@gamenet/engines/testing'
 import { nameKey, type ReaderPosition, type Standing } from '@gamenet/schemas'
+import fc from 'fast-check'
 import { DataVersions } from '../src/answers/data-versions.js'
 import type { ApiNeeds } from '../src/app.js'
 import { catalogCache } from '../src/queries/catalog.js'
@@ -9,6 +11,9 @@ import { type Teardown, TestTables, testApp } from './support/test-app.js'
 /** The current instant in the tests of boards. */
 export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
 const END_MS = Date.UTC(2106, 0, 1)
+const MINUTE_MS = 60_000
+/** The first instant of {@link anyStates}. */
+export const FIRST_MS = NOW_MS - 600 * MINUTE_MS
 
 export type BoardApi = Awaited<ReturnType<typeof openBoardApi>>
 
@@ -159,3 +164,53 @@ function digest(text: string): number {
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
   return hash
 }
+
+export type Shown = {
+  name: string
+  occurrence: number
+  rank: number
+  rating: string
+  timeMs: number | null
+  details: string
+}
+
+/** The board as of an instant, by the plain fold. */
+export function boardAsOf(states: readonly State[], atMs: number): Shown[] {
+  const events = states.map(({ atMs: ms, offset: position, ...state }) => ({ ...state, ms, position }))
+  return boardOf(historyOf(events), atMs).map(({ rank, event }) => ({ ...event, rank, name: event.playerName }))
+}
+
+/** Any states of the entries of a board, in the order of their offsets. */
+export const anyStates: fc.Arbitrary<State[]> = fc
+  .array(
+    fc.record({
+      playerName: fc.constantFrom('ann', 'ANN', 'bob', 'é', '🎮 <b>', '\u202eevil', "o'\\n"),
+      occurrence: fc.constantFrom(1, 1, 1, 2),
+      atMs: fc.integer({ min: 0, max: 12 }).map((n) => FIRST_MS + n * MINUTE_MS + (n % 3)),
+      isGone: fc.constantFrom(false, false, false, true),
+      kind: fc.constantFrom('scraped', 'scraped', 'stated', 'measured'),
+      score: fc.integer({ min: -3, max: 9 }),
+      isTime: fc.boolean(),
+      isAscending: fc.boolean(),
+      // Keys differ by entry and are far above 2^32, as those in use are.
+      key: fc.integer({ min: -500_000, max: 500_000 }),
+      step: fc.integer({ min: -1, max: 3 }),
+      details: fc.constantFrom('', '', '{"car":"GT"}')
+    }),
+    { maxLength: 60 }
+  )
+  .map((drawn) =>
+    drawn.map(({ kind, score, isTime, key, step, ...state }, offset) => ({
+      ...state,
+      rating: state.isGone ? '' : String(score),
+      timeMs: isTime && !state.isGone ? score + 3 : null,
+      statedRank: kind === 'stated' ? score + 4 : null,
+      order: kind === 'scraped' ? key * 4_294_967_296 + offset : null,
+      step: kind === 'scraped' ? step : null,
+      offset
+    }))
+  )
+  .chain((all) =>
+    // Some are published a second time.
+    fc.subarray(all).map((again) => [...all, ...again.map((state, n) => ({ ...state, offset: all.length + n }))])
+  )

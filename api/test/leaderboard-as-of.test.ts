@@ -1,55 +1,23 @@
 import { deepStrictEqual } from 'node:assert'
-import { boardOf, changesOf, historyOf, runs } from '@gamenet/engines/testing'
+import { changesOf, historyOf, runs } from '@gamenet/engines/testing'
 import { compareMeasures } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { NOW_MS, openBoardApi, type State, storeDescriptions, storeHistory, storeTitles } from './board-api.js'
+import {
+  anyStates,
+  boardAsOf,
+  FIRST_MS,
+  NOW_MS,
+  openBoardApi,
+  type Shown,
+  type State,
+  storeDescriptions,
+  storeHistory,
+  storeTitles
+} from './board-api.js'
 
 const TITLE = '4d530001'
 const MINUTE_MS = 60_000
-const FIRST_MS = NOW_MS - 600 * MINUTE_MS
-
-type Shown = { name: string; occurrence: number; rank: number; rating: string; timeMs: number | null; details: string }
-
-/** The board as of an instant, by the plain fold. */
-function boardAsOf(states: readonly State[], atMs: number): Shown[] {
-  const events = states.map(({ atMs: ms, offset: position, ...state }) => ({ ...state, ms, position }))
-  return boardOf(historyOf(events), atMs).map(({ rank, event }) => ({ ...event, rank, name: event.playerName }))
-}
-
-const states: fc.Arbitrary<State[]> = fc
-  .array(
-    fc.record({
-      playerName: fc.constantFrom('ann', 'ANN', 'bob', 'é', '🎮 <b>', '\u202eevil', "o'\\n"),
-      occurrence: fc.constantFrom(1, 1, 1, 2),
-      atMs: fc.integer({ min: 0, max: 12 }).map((n) => FIRST_MS + n * MINUTE_MS + (n % 3)),
-      isGone: fc.constantFrom(false, false, false, true),
-      kind: fc.constantFrom('scraped', 'scraped', 'stated', 'measured'),
-      score: fc.integer({ min: -3, max: 9 }),
-      isTime: fc.boolean(),
-      isAscending: fc.boolean(),
-      // Keys differ by entry and are far above 2^32, as those in use are.
-      key: fc.integer({ min: -500_000, max: 500_000 }),
-      step: fc.integer({ min: -1, max: 3 }),
-      details: fc.constantFrom('', '', '{"car":"GT"}')
-    }),
-    { maxLength: 60 }
-  )
-  .map((drawn) =>
-    drawn.map(({ kind, score, isTime, key, step, ...state }, offset) => ({
-      ...state,
-      rating: state.isGone ? '' : String(score),
-      timeMs: isTime && !state.isGone ? score + 3 : null,
-      statedRank: kind === 'stated' ? score + 4 : null,
-      order: kind === 'scraped' ? key * 4_294_967_296 + offset : null,
-      step: kind === 'scraped' ? step : null,
-      offset
-    }))
-  )
-  .chain((all) =>
-    // Some are published a second time.
-    fc.subarray(all).map((again) => [...all, ...again.map((state, n) => ({ ...state, offset: all.length + n }))])
-  )
 
 test('a board as of any instant equals the plain fold of the events, ranks included', async (t) => {
   const api = await openBoardApi(t)
@@ -58,7 +26,7 @@ test('a board as of any instant equals the plain fold of the events, ranks inclu
   let board = 0
   await fc.assert(
     fc.asyncProperty(
-      states,
+      anyStates,
       fc.array(fc.integer({ min: 0, max: 13 }), { minLength: 2, maxLength: 4 }),
       async (all, minutes) => {
         board += 1
@@ -140,7 +108,7 @@ test('a comparison of two instants sorts every entry by its change', async (t) =
   let board = 0
   await fc.assert(
     fc.asyncProperty(
-      states,
+      anyStates,
       fc.integer({ min: 0, max: 11 }),
       fc.integer({ min: 1, max: 3 }),
       async (all, from, length) => {
@@ -239,7 +207,7 @@ test('the days of a board have the changes of the plain fold, and its first sigh
   await storeTitles(api.model, { [TITLE]: 'Halo' })
   let board = 0
   await fc.assert(
-    fc.asyncProperty(states, async (drawn) => {
+    fc.asyncProperty(anyStates, async (drawn) => {
       board += 1
       const all = drawn.map((state) => ({ ...state, atMs: FIRST_MS + (state.atMs - FIRST_MS) * 600 }))
       const half = Math.ceil(all.length / 2)

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { runImport } from '@gamenet/ingest'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
@@ -161,8 +162,28 @@ test('an undone import leaves every answer as if it had never happened, also aft
     `${entriesCsv(badEntries)}4d530064,7,Eve,updated,1000,2026-03-14T10:00:00Z\n`
   )
   t.notSame(await answers(), before, 'the bad file is seen')
+  const known = async () => {
+    const all: unknown[] = []
+    for (const part of ['', '/records']) {
+      const board = `${apiUrl}/api/game/4d530064/leaderboards/7${part}`
+      const [now, then] = await Promise.all([fetch(board), fetch(`${board}?knownAt=${importedAt}`)])
+      const { knownAt, ...body } = z.looseObject({ knownAt: z.string() }).parse(await then.json())
+      all.push([knownAt, then.headers.get('etag'), JSON.stringify(body)])
+      isNow = isDeepStrictEqual(body, await now.json())
+    }
+    return all
+  }
+  let isNow = false
+  const importedAt = new Date().toISOString()
+  const knownBefore = await known()
+  t.match(knownBefore, [
+    [importedAt, /./, /Eve/],
+    [importedAt, /./, /Eve/]
+  ])
+  t.ok(isNow, 'what is known now')
   t.match(await undo(bad.importId), { importId: bad.importId, alreadyDone: false })
   t.same(await answers(), before, 'and then it was never there')
+  t.same(await known(), knownBefore, 'but it was known until then')
   t.match(await undo(bad.importId), { importId: bad.importId, alreadyDone: true })
 
   const text = `${countsCsv(badCounts)}4d530064,2026-03-14T10:00:00Z,99999\n`

@@ -70,15 +70,19 @@ const everyMethod: {
 } = {
   getRegisteredUsers: (client) => client.getRegisteredUsers({ days: 2 }),
   getOnlineHistory: (client) =>
-    client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 'raw' }),
-  getLobbyHistory: (client) => client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 }),
+    client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 'raw', knownAt: 'x' }),
+  getLobbyHistory: (client) =>
+    client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60, knownAt: 'x' }),
   getActivitySummary: (client) => client.getActivitySummary({ period: '7d' }),
   getDatasets: (client) => client.getDatasets(),
   getDailyOnline: (client) => client.getDailyOnline({ days: 2, from: new Date(0), to: 'x' }),
   getTopGames: (client) => client.getTopGames({ days: 2, from: new Date(0), to: 'x', tz: 'x', limit: 3 }),
   getOnlineUsers: (client) => client.getOnlineUsers(),
   getTitleOnlineHistory: (client) =>
-    client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 }),
+    client.getTitleOnlineHistory({
+      ...{ titleId: 'x', hours: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 },
+      knownAt: 'x'
+    }),
   getSparklines: (client) => client.getSparklines({ days: 2 }),
   getGame: (client) => client.getGame({ game: 'x' }),
   getTitle: (client) => client.getTitle({ titleId: 'x' }),
@@ -96,10 +100,19 @@ const everyMethod: {
   getLeaderboards: (client) => client.getLeaderboards({ game: 'x' }),
   getLeaderboardDays: (client) => client.getLeaderboardDays({ game: 'x', leaderboardId: 1 }),
   getLeaderboard: (client) =>
-    client.getLeaderboard({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, asOf: new Date(0), tz: 'x' }),
+    client.getLeaderboard({
+      game: 'x',
+      leaderboardId: 1,
+      limit: 2,
+      offset: 3,
+      asOf: new Date(0),
+      knownAt: 'x',
+      tz: 'x'
+    }),
   compareLeaderboard: (client) =>
     client.compareLeaderboard({ game: 'x', leaderboardId: 1, from: new Date(0), to: 'x', tz: 'x', limit: 2 }),
-  getLeaderboardRecords: (client) => client.getLeaderboardRecords({ game: 'x', leaderboardId: 1, limit: 2, offset: 3 }),
+  getLeaderboardRecords: (client) =>
+    client.getLeaderboardRecords({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, knownAt: 'x', tz: 'x' }),
   getRecentRecords: (client) =>
     client.getRecentRecords({ limit: 2, offset: 3, game: 'x', player: 'y', contested: true }),
   getLeaderboardChanges: (client) =>

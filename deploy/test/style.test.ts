@@ -97,6 +97,8 @@ test('statements of answers and of ingest name tables by parameters, and none of
   t.same(
     [...texts].flatMap(([file, text]) => {
       if (!/^(api|ingest)\/src\//.test(file) || ON_POSTGRES.test(file)) return []
+      // When late events and those of undone imports were known is in tables without generations.
+      if (file === 'api/src/queries/known-events.ts') return []
       return text.split('\n').flatMap((line, at) => (bare.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : []))
     }),
     []

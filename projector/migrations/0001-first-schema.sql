@@ -161,7 +161,9 @@ CREATE TABLE IF NOT EXISTS event_network_count__0 (
   online Nullable(UInt32) CODEC(T64, ZSTD(1)),
   lobbies Nullable(UInt32) CODEC(T64, ZSTD(1)),
   position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position)),
+  INDEX recorded recorded_at TYPE minmax GRANULARITY 1,
+  INDEX observed observed_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_title_count__0 (
@@ -177,7 +179,9 @@ CREATE TABLE IF NOT EXISTS event_title_count__0 (
   sessions Nullable(UInt32) CODEC(T64, ZSTD(1)),
   lobby_players Nullable(UInt32) CODEC(T64, ZSTD(1)),
   position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position)),
+  INDEX recorded recorded_at TYPE minmax GRANULARITY 1,
+  INDEX observed observed_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- An absent field is NULL. `name_key` is the key of the name (without case), computed by the loader.
@@ -278,8 +282,16 @@ CREATE TABLE IF NOT EXISTS event_leaderboard_entry__0 (
   step Nullable(Int64),
   details String,
   position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position)),
+  INDEX recorded recorded_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
+
+-- Events of undone imports, which answers with `knownAt` before the undo show: the columns of the event tables, whose
+-- changes they follow. Queried as those.
+CREATE TABLE IF NOT EXISTS undone_network_count AS event_network_count__0;
+CREATE TABLE IF NOT EXISTS undone_title_count AS event_title_count__0;
+CREATE TABLE IF NOT EXISTS undone_leaderboard AS event_leaderboard__0;
+CREATE TABLE IF NOT EXISTS undone_leaderboard_entry AS event_leaderboard_entry__0;
 
 -- Match lists. The three arrays have one element per lobby.
 CREATE TABLE IF NOT EXISTS event_match_list__0 (

@@ -142,10 +142,24 @@ export const refusals = {
       'Leaderboard 7 of "Halo 3" was first seen at 2026-03-14T20:00:00.000Z; there is no board as of ' +
       '2026-03-01T00:00:00.000Z.'
   },
+  leaderboard_not_yet_known: {
+    status: 404,
+    message: 'Nothing about leaderboard %s of %s as of %s was recorded by %s; give a later asOf, or a later knownAt.',
+    when: '`knownAt` before anything about the board, as of `asOf`, was recorded',
+    example:
+      'Nothing about leaderboard 1 of "Halo 3" as of 2026-01-01T00:00:00.000Z was recorded by ' +
+      '2026-01-01T00:00:00.000Z; give a later asOf, or a later knownAt.'
+  },
+  known_at_unsupported: {
+    status: 400,
+    message: 'knownAt is not a parameter of %s, but of %s; leave it out.',
+    when: '`knownAt` of an endpoint that does not take it',
+    example: 'knownAt is not a parameter of /api/records/recent, but of /api/network-stats/online-24h; leave it out.'
+  },
   instant_in_future: {
     status: 400,
     message: '%s is in the future: %s; give an instant up to now.',
-    when: '`asOf`, `from`, `to` of a board',
+    when: '`asOf`, `from`, `to` of a board, `knownAt`',
     example: 'asOf is in the future: 2062-03-14T20:00:00.000Z; give an instant up to now.'
   },
   cursor_invalid: {

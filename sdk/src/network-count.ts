@@ -1,6 +1,6 @@
 import type { ActivitySummary, DailyOnline, LobbyHistory, OnlineHistory, RegisteredUsers } from './answers.js'
 import type { CallOptions, Get } from './request.js'
-import type { Days, Resolution } from './window.js'
+import type { Days, Known, Resolution } from './window.js'
 
 const STATS = '/api/network-stats'
 
@@ -12,11 +12,11 @@ export function networkCountMethods(get: Get) {
       get<RegisteredUsers>(`${STATS}/registered-users`, parameters, call),
 
     /** Returns users online over time, oldest first; `days` 1 to 30 (1). */
-    getOnlineHistory: (parameters: Days & Resolution = {}, call?: CallOptions) =>
+    getOnlineHistory: (parameters: Days & Resolution & Known = {}, call?: CallOptions) =>
       get<OnlineHistory>(`${STATS}/online-24h`, parameters, call),
 
     /** Returns open lobbies over time, oldest first; `days` 1 to 30 (1). */
-    getLobbyHistory: (parameters: Days & Resolution = {}, call?: CallOptions) =>
+    getLobbyHistory: (parameters: Days & Resolution & Known = {}, call?: CallOptions) =>
       get<LobbyHistory>(`${STATS}/lobbies-24h`, parameters, call),
 
     /** Returns the peaks of the last 24 (`today`) or 168 hours (`7d`). */

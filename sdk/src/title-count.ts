@@ -1,6 +1,6 @@
 import type { OnlineUsers, Sparklines, TitleOnlineHistory, TopGames } from './answers.js'
 import type { CallOptions, Get } from './request.js'
-import type { Days, Resolution, Window } from './window.js'
+import type { Days, Known, Resolution, Window } from './window.js'
 
 /** Methods about the players of titles. */
 export function titleCountMethods(get: Get) {
@@ -10,7 +10,7 @@ export function titleCountMethods(get: Get) {
 
     /** Returns players of one title over time, oldest first; `titleId` an id or a name, `hours` 1 to 8760 (48). */
     getTitleOnlineHistory: (
-      parameters: Window & Resolution & { readonly titleId: string; readonly hours?: number | undefined },
+      parameters: Window & Resolution & Known & { readonly titleId: string; readonly hours?: number | undefined },
       call?: CallOptions
     ) => get<TitleOnlineHistory>('/api/title/:titleId/online-users/history', parameters, call),
 

@@ -11,5 +11,8 @@ export type Window = {
 /** The last days up to now, or a window. Not both. */
 export type Days = Window & { readonly days?: number | undefined }
 
+/** The instant by which everything in the answer was recorded; default: now. */
+export type Known = { readonly knownAt?: Date | string | undefined }
+
 /** The resolution of a series: `raw` for samples, or the width of a bucket in seconds, 60 to 604800. */
 export type Resolution = { readonly resolution?: 'raw' | number | undefined }

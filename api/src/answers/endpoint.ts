@@ -63,6 +63,8 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
   resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
   /** The data that the answer reads. A change of data that is missing here does not invalidate the answer. */
   reads(resolved: Resolved): readonly Dependency[]
+  /** Whether the ETag is made of the bytes: most changes of the data that are read do not change such an answer. */
+  isTaggedByContent?(resolved: Resolved): boolean
   /** Headers that follow only from `resolved` (`X-Resolution-Seconds`): a 304 has them too, without a query. */
   headers?(resolved: Resolved): Readonly<Record<string, string>>
   /** How the answer becomes rows, if it is a list: it is then also available in file formats. */
@@ -113,11 +115,16 @@ export type ResolveContext = {
   catalog(): Promise<Catalog>
 }
 
+/** Computes the reigns of a board's record from its states: a row of `record_history` from one of `knownStates`. */
+export type FoldRecords = (board: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
+
 /** The context in which an answer is computed. Queries are aborted when every client has disconnected. */
 export type AnswerContext = {
   readonly tables: ReadTables
   /** Reads the positions of readers of the log in these tables. */
   positions(names: readonly string[]): Promise<readonly ReaderPosition[]>
+  /** Where endpoints are answered in a service. */
+  readonly foldRecords?: FoldRecords | undefined
   /** Profiles and ratings. */
   readonly writes: Pick<WriteSide, 'query'>
   readonly signal: AbortSignal

@@ -12,7 +12,7 @@ import { answerHeaders, type ResolvedUrl } from './resolved-url.js'
 const TOTAL_MS = 1_800_000
 
 /** Returns the identity of an answer as a file: each format has its own ETag. */
-export function fileIdentity({ identity }: ResolvedUrl, format: FormatName): string {
+export function fileIdentity({ identity }: Pick<ResolvedUrl, 'identity'>, format: FormatName): string {
   return `${identity}.${format}`
 }
 

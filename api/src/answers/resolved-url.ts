@@ -33,6 +33,8 @@ export type ResolvedUrl = {
   readonly question: string
   readonly resolved: unknown
   readonly identity: string
+  /** With an ETag that is made of the bytes: what it contains besides them. */
+  readonly contentOf: string | undefined
   readonly dataVersion: string
   /** The tables that the answer is read from. */
   readonly serving: ServingTables
@@ -105,7 +107,10 @@ export async function resolveUrl(
   const newest = reads.map((dependency) => versions.versionOf(dependency))
   const projections = reads.map(({ projection }) => projection)
   const counter = counterOf(serving, projections)
-  const identity = identityOf(endpoint.path, JSON.stringify(resolved) + names, newest, counter)
+  const asked = JSON.stringify(resolved) + names
+  const identity = identityOf(endpoint.path, asked, newest, counter)
+  const contentOf =
+    endpoint.isTaggedByContent?.(resolved) === true ? identityOf(endpoint.path, asked, [], 0) : undefined
   const dataVersion = String(Math.max(0, ...newest))
   const headers = {
     ...(endpoint.table === undefined ? {} : { Vary: 'Accept-Encoding, Accept' }),
@@ -114,7 +119,7 @@ export async function resolveUrl(
   }
   const notModified = checkedHeaders({ ...ANY_ORIGIN, ...answerHeaders(dataVersion), ...headers })
   const minute = minuteOf(clock.nowMs)
-  return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }
+  return { question, resolved, identity, contentOf, dataVersion, serving, headers, notModified, revision, minute }
 }
 
 /** Returns the common headers of a 200 and its 304, except the ETag. */

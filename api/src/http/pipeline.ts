@@ -9,6 +9,7 @@ import {
   type ActionContext,
   type AnswerContext,
   type Endpoint,
+  type FoldRecords,
   type PeriodSeconds,
   pathParameters
 } from '../answers/endpoint.js'
@@ -25,10 +26,10 @@ import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from '../reply/header
 import { codingOf } from '../request/accept-encoding.js'
 import { readBody } from '../request/body.js'
 import type { ClientAddresses } from '../request/client-address.js'
-import { namedTag, permitsTag } from '../request/etag.js'
+import { digestOf, namedTag, permitsTag } from '../request/etag.js'
 import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, formatOf } from '../request/format.js'
 import { otherPath } from '../request/other-path.js'
-import { parseInput } from '../request/parameters.js'
+import { KNOWN_AT, parseInput } from '../request/parameters.js'
 import { readQuery, unknownNames } from '../request/query-string.js'
 import { partOf } from '../request/range.js'
 import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../request/session-key.js'
@@ -51,6 +52,7 @@ const UNLOGGED: ReadonlySet<string> = new Set(['username_unstable', 'session_che
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> & {
   readonly tables: StreamedTables
   readonly positions: ReadPositions
+  readonly foldRecords: FoldRecords | undefined
   readonly versions: Versions
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   readonly sessions: Pick<Sessions, 'of'>
@@ -103,9 +105,11 @@ export function addPipeline(
     if (resolved === undefined || requestFault(request) !== undefined) return false
     return resolved.answering.answerReady({ request, response, id: id ?? needs.nextId() }, resolved)
   }
+  const takingKnownAt = endpoints.filter(({ input }) => KNOWN_AT in input.shape).map(({ path }) => path)
   const answerings = new Map<Endpoint, Answering>()
   const answeringOf = (endpoint: Endpoint): Answering => {
-    const answering = answerings.get(endpoint) ?? new Answering(endpoint, urls, { ...needs, playersCheckedMs })
+    const shared = { ...needs, playersCheckedMs, takingKnownAt }
+    const answering = answerings.get(endpoint) ?? new Answering(endpoint, urls, shared)
     answerings.set(endpoint, answering)
     return answering
   }
@@ -169,7 +173,11 @@ type FileRequest = {
 /** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
 
-type AnsweringNeeds = PipelineNeeds & { playersCheckedMs(serving: ServingTables): Promise<number | null> }
+type AnsweringNeeds = PipelineNeeds & {
+  playersCheckedMs(serving: ServingTables): Promise<number | null>
+  /** The paths of the endpoints with `knownAt`. */
+  readonly takingKnownAt: readonly string[]
+}
 
 /** Answers the requests of one endpoint. */
 class Answering {
@@ -211,6 +219,9 @@ class Answering {
     const url = request.url ?? ''
     const query = readQuery(url)
     const given = this.#isPosted ? readBody(body) : query
+    if (KNOWN_AT in given && !this.#known.has(KNOWN_AT)) {
+      throw new Refusal('known_at_unsupported', [path, this.#needs.takingKnownAt.join(', ')])
+    }
     const unknown = this.#isPosted ? undefined : unknownNames(given, this.#known)
     if (unknown !== undefined) response.setHeader('X-Unknown-Parameters', unknown)
     const input = parseInput(schema, { ...given, ...(params as Record<string, unknown>) })
@@ -232,15 +243,16 @@ class Answering {
             found: { answer: await this.#compute(resolved, closed, viewer), outcome: 'query' } as const
           }
         }
-        const isNotModified = this.#matchingTag(request, resolved.identity) !== undefined
-        return { resolved, found: isNotModified ? undefined : await this.#find(resolved, closed) }
+        if (this.#isNamed(request, resolved, resolved.identity)) return { resolved, found: undefined }
+        const found = await this.#find(resolved, closed)
+        return { resolved: { ...resolved, identity: found.answer.identity }, found }
       })
       // A URL that contains a session key is never cached, nor one whose answer names unknown parameters.
       if (!isPersonal && !this.#isPosted && !hasKeyField && unknown === undefined) {
         this.#urls.set(url, { ...resolved, answering: this })
       }
-      if (found === undefined) this.#sendNotModified(exchange, resolved)
-      else await this.#send(exchange, question, found, isPersonal)
+      const isSent = !isPersonal && this.#sendNotModified(exchange, resolved)
+      if (!isSent && found !== undefined) await this.#send(exchange, question, found, isPersonal)
     } catch (error) {
       if (!closed.aborted) await this.#sendLast(exchange, question, error, isPersonal)
     }
@@ -265,17 +277,16 @@ class Answering {
       const { resolved, file } = await retryDropped(this.#needs.versions, async () => {
         const resolved = await this.#resolve(input, question)
         const identity = fileIdentity(resolved, format)
-        if (this.#matchingTag(request, identity) !== undefined) return { resolved }
+        if (this.#isNamed(request, resolved, identity)) return { resolved }
         const make = (signal: AbortSignal) => this.#selectFile(resolved, wanted, signal)
         const file = await exports.open(identity, ended.signal, make)
         return { resolved, file }
       }).catch((error: unknown) => Promise.reject(table.failure?.(error) ?? error))
-      if (file === undefined) {
-        this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format))
-        return
-      }
+      const named = fileIdentity({ identity: resolved.contentOf ?? resolved.identity }, format)
+      const content = file === undefined ? named : `${named}.${file.digest}`
+      if (this.#sendNotModified(exchange, resolved, content) || file === undefined) return
       const isCached = !this.#isPosted && file.isKept
-      const tag = isCached ? `"${fileIdentity(resolved, format)}.${file.digest}"` : undefined
+      const tag = isCached ? `"${content}"` : undefined
       if (tag !== undefined && !permitsTag(request.headers['if-match'], tag)) throw new Refusal('precondition_failed')
       const { status, first, last, headers } = partOf(request, response, file.bytes, tag === undefined ? [] : [tag])
       const all = fileHeaders(resolved, format, this.#endpoint.operationId, { tag, further: file.headers })
@@ -354,11 +365,12 @@ class Answering {
   }
 
   async #compute(known: ResolvedUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
-    const { resolved, identity, dataVersion, serving, headers } = known
-    const { tables, positions, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
+    const { resolved, identity, contentOf, dataVersion, serving, headers } = known
+    const { tables, positions, foldRecords, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
     const context: AnswerContext = {
       tables: withServing(tables, serving),
       positions: (names) => positions(serving, names),
+      foldRecords,
       writes,
       catalog: () => catalog.newest(serving),
       boards: () => catalog.boards(serving),
@@ -373,7 +385,7 @@ class Answering {
     metrics.queried(endpoint.operationId, (performance.now() - startedAt) / 1000)
     const body = result.body instanceof Uint8Array ? result.body : Buffer.from(JSON.stringify(result.body))
     return {
-      identity,
+      identity: contentOf === undefined ? identity : digestOf(Buffer.concat([Buffer.from(contentOf), body])),
       dataVersion,
       headers: { ...headers, ...result.headers },
       createdAtMs: now(),
@@ -400,6 +412,11 @@ class Answering {
   /** Returns the tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
   #matchingTag({ headers }: IncomingMessage, identity: string): string | undefined {
     return this.#isPosted ? undefined : namedTag(headers['if-none-match'], identity)
+  }
+
+  /** Returns whether the client has the answer, which a tag that is made of the bytes cannot show before it is made. */
+  #isNamed(request: IncomingMessage, { contentOf }: ResolvedUrl, identity: string): boolean {
+    return contentOf === undefined && this.#matchingTag(request, identity) !== undefined
   }
 
   /** Sends 304 and returns true when the client has the answer. */

@@ -1,6 +1,7 @@
 import { type RefusalCode, refusals } from '@gamenet/schemas'
 import { type Components, type Json, pascal } from '../answers/components.js'
 import { type Action, type Endpoint, pathParameters } from '../answers/endpoint.js'
+import { KNOWN_AT } from '../request/parameters.js'
 
 const ALL: readonly RefusalCode[] = ['uri_too_long', 'internal']
 const TABLES: readonly RefusalCode[] = ['engine_busy', 'engine_away', 'data_damaged', 'disk_full']
@@ -40,6 +41,7 @@ export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
       ...(hasBody || names.length > 0 || (!isAction && route.table !== undefined)
         ? (['request_invalid'] as const)
         : []),
+      ...(hasBody ? [] : ([names.includes(KNOWN_AT) ? 'instant_in_future' : 'known_at_unsupported'] as const)),
       ...(pathParameters(route.path).size > 0 ? (['path_encoding_invalid'] as const) : []),
       ...(names.includes('titleId') ? (['title_unknown', 'game_unknown'] as const) : []),
       ...(!hasBody && !isAction && route.table !== undefined ? FILES : []),

@@ -1,5 +1,6 @@
 import { LeaderboardId, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
+import { knownEvents } from './known-events.js'
 import { query } from './query.js'
 
 /*
@@ -61,6 +62,22 @@ export const boardDescription = query({
     WHERE l.title_id = {titleId: String}
       AND l.leaderboard_id = {leaderboardId: UInt32}
       AND l.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')`
+})
+
+/** As {@link boardDescription}, from what was known at `knownAt`; no row without a known description. */
+export const knownDescription = query({
+  params: BoardParams.extend({ at: Ms, knownAt: Ms }),
+  row: z.object({ name: z.string(), listed: z.coerce.boolean() }),
+  sql: `
+    SELECT argMax(k.name, k.age) AS name, argMax(k.listed, k.age) AS listed
+    FROM (${knownEvents(
+      'leaderboard',
+      'e.name AS name, e.listed AS listed, (e.observed_at, e.position) AS age',
+      `e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32}
+          AND e.observed_at <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')`
+    )}
+    ) AS k
+    HAVING count() > 0`
 })
 
 /** Selects when a list or an entry first mentioned a board, in milliseconds since 1970; null for an unknown board. */

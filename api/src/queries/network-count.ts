@@ -2,8 +2,7 @@ import { Count, RecordedAt } from '@gamenet/schemas'
 import { z } from 'zod'
 import { NETWORK_COUNTS, RowsCut, rowsSql } from './count-rows.js'
 import { query } from './query.js'
-import { HourCut } from './series.js'
-import { bucketsSql, type Instants, meanSql, pointCountSql, samplesSql } from './series-statements.js'
+import { meanSql, seriesQueries } from './series-statements.js'
 
 /*
  * Counts of the whole network. A row may still exist twice, before and after a correction: FINAL reads the newer one.
@@ -14,35 +13,16 @@ import { bucketsSql, type Instants, meanSql, pointCountSql, samplesSql } from '.
 export const NetworkMetric = z.enum(['registered', 'online', 'lobbies'])
 
 const Ms = z.int().nonnegative()
-const Samples = z.object({ metric: NetworkMetric, from: Ms, to: Ms })
-const Buckets = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() })
-
-const SERIES = { table: 'network_count', value: 'value', key: 'metric', parameter: 'metric' }
+const SERIES = { table: 'network_count', value: 'value', key: 'metric', parameter: 'metric' } as const
 
 const OnlinePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 const LobbyPoint = z.object({ recorded_at: RecordedAt, lobby_count: Count })
 
-const onlineQueries = (instants: Instants) => ({
-  samples: query({ params: Samples, row: OnlinePoint, sql: samplesSql(SERIES, 'online_count', instants) }),
-  buckets: query({ params: Buckets, row: OnlinePoint, sql: bucketsSql(SERIES, 'online_count', instants) })
-})
-const lobbyQueries = (instants: Instants) => ({
-  samples: query({ params: Samples, row: LobbyPoint, sql: samplesSql(SERIES, 'lobby_count', instants) }),
-  buckets: query({ params: Buckets, row: LobbyPoint, sql: bucketsSql(SERIES, 'lobby_count', instants) })
-})
-
-/** The metrics with series: samples, and statistics per bucket. */
+/** The metrics with series. */
 export const networkSeriesQueries = {
-  online: { shown: onlineQueries('shown'), typed: onlineQueries('typed') },
-  lobbies: { shown: lobbyQueries('shown'), typed: lobbyQueries('typed') }
+  online: seriesQueries({ ...SERIES, event: 'e.online' }, { metric: NetworkMetric }, OnlinePoint, 'online_count'),
+  lobbies: seriesQueries({ ...SERIES, event: 'e.lobbies' }, { metric: NetworkMetric }, LobbyPoint, 'lobby_count')
 } as const
-
-/** Counts the points of a series, up to one above the limit. Width 1 ms means the samples themselves. */
-export const networkPointCount = query({
-  params: z.object({ metric: NetworkMetric, from: Ms, to: Ms, widthMs: z.int().positive() }),
-  row: z.object({ points: z.int().nonnegative() }),
-  sql: pointCountSql(SERIES)
-})
 
 /** Selects the last registered count of each UTC day that has one. */
 export const registeredByDay = query({

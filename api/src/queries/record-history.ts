@@ -1,6 +1,7 @@
 import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { BoardParams } from './leaderboard.js'
+import { KNOWN_STATES } from './leaderboard-entry.js'
 import { query } from './query.js'
 
 const Ms = z.int().nonnegative()
@@ -27,6 +28,48 @@ export const boardRecords = query({
     FROM {record_history: Identifier} AS r FINAL
     WHERE r.title_id = {titleId: String} AND r.leaderboard_id = {leaderboardId: UInt32}`
 })
+
+/**
+ * Selects all states of a board as known at `knownAt`, each fact once, in the columns of the projector's read
+ * `entries`.
+ */
+export const knownStates = query({
+  params: BoardParams.extend({ knownAt: Ms }),
+  row: z.looseObject({ players: z.array(z.string()) }),
+  sql: `
+    SELECT {titleId: String} AS title_id, {leaderboardId: UInt32} AS leaderboard_id,
+      groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences,
+      groupArray(e.player_key) AS player_keys, groupArray(e.states) AS states, groupArray(e.first_ms) AS first_ms
+    FROM (
+      SELECT s.player AS player, s.occurrence AS occurrence, any(s.player_key) AS player_key,
+        toFloat64(toUnixTimestamp64Milli(minIf(s.ts, NOT s.is_gone))) AS first_ms,
+        groupArray((
+          toFloat64(toUnixTimestamp64Milli(s.ts)), s.epoch, s.partition, toFloat64(s.offset), s.is_gone, s.rating,
+          s.time_ms, s.stated_rank, toFloat64(s.ord), toFloat64(s.step), s.details, s.is_ascending)) AS states
+      FROM (
+        SELECT * FROM ${KNOWN_STATES} AS h
+        ORDER BY h.epoch, h.offset
+        LIMIT 1 BY h.player, h.occurrence, h.ts, h.is_gone, h.rating, h.time_ms, h.is_ascending, h.stated_rank, h.ord,
+          h.step, h.details
+      ) AS s
+      GROUP BY s.player, s.occurrence
+    ) AS e
+    HAVING notEmpty(players)`
+})
+
+/** The reigns of a board as the projector's fold returns them, in the form of {@link boardRecords}. */
+export const FoldedRecords = z
+  .object({
+    players: z.array(z.string()),
+    ratings: z.array(z.string()),
+    times_ms: z.array(Count.nullable()),
+    set_at: z.array(Ms),
+    from_at: z.array(Ms),
+    to_at: z.array(Ms.nullable())
+  })
+  .transform(({ players, ratings, times_ms: timesMs, set_at: setMs, from_at: fromMs, to_at: toMs }) => {
+    return { players, ratings, timesMs, setMs, fromMs, toMs }
+  })
 
 /** A record, and the reign that it ended. Instants in milliseconds since 1970. */
 const record = z.object({

@@ -1,4 +1,7 @@
-import { MONDAY_SHIFT_SECONDS, POINTS_MAX, WEEK_SECONDS } from './series.js'
+import { z } from 'zod'
+import { firstUnknown, knownEvents, knownUndone } from './known-events.js'
+import { query } from './query.js'
+import { HourCut, MONDAY_SHIFT_SECONDS, POINTS_MAX, WEEK_SECONDS } from './series.js'
 
 /**
  * The table of a series' samples; `<table>_hour` is its rollup by hour. `value` and `key` are columns, `parameter` is
@@ -9,6 +12,105 @@ export type SeriesTable = {
   readonly value: string
   readonly key: string
   readonly parameter: string
+  /** Replaces the table; its rollup is not read for the hours from `{knownFrom}` to `{knownTo}`. */
+  readonly rows?: string
+}
+
+function fromSql({ table, rows }: SeriesTable, alias: string, final = ' FINAL'): string {
+  return rows === undefined ? `{${table}: Identifier} AS ${alias}${final}` : `${rows} AS ${alias}`
+}
+
+const Ms = z.int().nonnegative()
+const KNOWN = { knownAt: Ms.exactOptional(), knownFrom: Ms.exactOptional(), knownTo: Ms.exactOptional() }
+
+/**
+ * Returns the queries of a series, in JSON and for files, and under `known` those from what was known at `{knownAt}`.
+ * `series.event` is the value of an event `e`.
+ */
+export function seriesQueries<Key extends z.ZodRawShape, Row>(
+  series: KnownSeries,
+  key: Key,
+  row: z.ZodType<Row>,
+  as: keyof Row & string
+) {
+  return {
+    ...queriesOf(series, key, row, as),
+    known: {
+      ...queriesOf({ ...series, rows: knownRows(series) }, key, row, as),
+      changed: query({
+        params: z.object({ ...key, from: Ms, to: Ms, knownAt: Ms }),
+        row: z.object({ firstMs: Ms.nullable(), lastMs: Ms.nullable() }),
+        sql: changedSql(series)
+      })
+    }
+  }
+}
+
+function queriesOf<Key extends z.ZodRawShape, Row>(
+  series: SeriesTable,
+  key: Key,
+  row: z.ZodType<Row>,
+  as: keyof Row & string
+) {
+  const samples = z.object({ ...key, from: Ms, to: Ms, ...KNOWN })
+  const buckets = z.object({ ...samples.shape, ...HourCut.shape, width: z.int().positive() })
+  const ofInstants = (instants: Instants) => ({
+    samples: query({ params: samples, row, sql: samplesSql(series, as, instants) }),
+    buckets: query({ params: buckets, row, sql: bucketsSql(series, as, instants) })
+  })
+  return {
+    shown: ofInstants('shown'),
+    typed: ofInstants('typed'),
+    points: query({
+      params: z.object({ ...samples.shape, widthMs: z.int().positive() }),
+      row: z.object({ points: z.int().nonnegative() }),
+      sql: pointCountSql(series)
+    })
+  }
+}
+
+type KnownSeries = SeriesTable & { readonly table: 'title_count' | 'network_count'; readonly event: string }
+
+const at = (parameter: string) => `fromUnixTimestamp64Milli({${parameter}: Int64}, 'UTC')`
+
+function ofEvents({ table, key, parameter, event }: KnownSeries, from: string, to: string): string {
+  const ofKey = table === 'title_count' ? `e.${key} = {${parameter}: String} AND ` : ''
+  return `${ofKey}${event} IS NOT NULL AND e.observed_at >= ${at(from)} AND e.observed_at < ${at(to)}`
+}
+
+/**
+ * Selects the first and the last instant of a window at which the tables differ from what was known; null if they do
+ * not.
+ */
+function changedSql(series: KnownSeries): string {
+  const { table, key, parameter } = series
+  return `
+    SELECT toFloat64(toUnixTimestamp64Milli(minOrNull(c.ts))) AS firstMs,
+      toFloat64(toUnixTimestamp64Milli(maxOrNull(c.ts))) AS lastMs
+    FROM (
+      SELECT d.ts AS ts FROM {${table}: Identifier} AS d
+      WHERE d.${key} = {${parameter}: String} AND d.ts >= ${at('from')} AND d.ts < ${at('to')}
+        AND d.position >= ${firstUnknown(table, ofEvents(series, 'from', 'to'))}
+      UNION ALL${knownUndone(table, 'e.observed_at AS ts', ofEvents(series, 'from', 'to'))}
+    ) AS c`
+}
+
+/**
+ * Returns the rows of a series as they were known: from `{knownFrom}` to `{knownTo}` computed from events, of which
+ * the newest of an instant counts.
+ */
+function knownRows(series: KnownSeries): string {
+  const { table, key, parameter, value, event } = series
+  const columns = `e.observed_at AS ts, assumeNotNull(${event}) AS value, e.position AS position`
+  return `(
+      SELECT r.${key} AS ${key}, r.ts AS ts, r.${value} AS ${value}
+      FROM {${table}: Identifier} AS r FINAL
+      WHERE r.${key} = {${parameter}: String} AND (r.ts < ${at('knownFrom')} OR r.ts >= ${at('knownTo')})
+      UNION ALL
+      SELECT {${parameter}: String} AS ${key}, k.ts AS ts, argMax(k.value, k.position) AS ${value}
+      FROM (${knownEvents(table, columns, ofEvents(series, 'knownFrom', 'knownTo'))}
+      ) AS k
+      GROUP BY k.ts)`
 }
 
 /** Instants as answers in JSON show them, or typed, for files. */
@@ -23,20 +125,31 @@ function instantSql(instants: Instants, expression: string): string {
  * body of that size is never built ({@link pointCountSql} distinguishes "too many" from "none"); a file may have any
  * number.
  */
-export function samplesSql({ table, value, key, parameter }: SeriesTable, as: string, instants: Instants): string {
+function samplesSql(series: SeriesTable, as: string, instants: Instants): string {
+  const { value, key, parameter } = series
   const isFew = `
       AND (
         SELECT count() <= ${POINTS_MAX} FROM (
-          SELECT 1 FROM {${table}: Identifier} AS n FINAL
+          SELECT 1 FROM ${fromSql(series, 'n')}
           WHERE n.${key} = {${parameter}: String}
             AND n.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
             AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
           LIMIT ${POINTS_MAX + 1}
         )
       )`
+  if (series.rows !== undefined && instants === 'shown') {
+    const counted = `(
+      SELECT *, count() OVER () AS all FROM (${samplesSql(series, value, 'typed')}
+      ) AS s)`
+    return `
+    SELECT ${instantSql(instants, 'c.recorded_at')} AS recorded_at, c.${value} AS ${as}
+    FROM ${counted} AS c
+    WHERE c.all <= ${POINTS_MAX}
+    ORDER BY c.recorded_at`
+  }
   return `
     SELECT ${instantSql(instants, 'c.ts')} AS recorded_at, c.${value} AS ${as}
-    FROM {${table}: Identifier} AS c FINAL
+    FROM ${fromSql(series, 'c')}
     WHERE c.${key} = {${parameter}: String}
       AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')${instants === 'typed' ? '' : isFew}
@@ -53,7 +166,11 @@ function bucketSql(seconds: string): string {
  * Selects each bucket with a sample: its peak, minimum, mean and number of samples; complete hours from the rollup, the
  * edges from the samples.
  */
-export function bucketsSql({ table, value, key, parameter }: SeriesTable, as: string, instants: Instants): string {
+function bucketsSql(series: SeriesTable, as: string, instants: Instants): string {
+  const { table, value, key, parameter, rows } = series
+  const isKnown = (ts: string) => `${ts} >= ${at('knownFrom')} AND ${ts} < ${at('knownTo')}`
+  const ofHours = rows === undefined ? '' : `AND NOT (${isKnown('h.hour')})`
+  const orKnown = rows === undefined ? '' : ` OR (${isKnown('c.ts')} AND c.ts >= ${at('from')} AND c.ts < ${at('to')})`
   return `
     SELECT
       ${instantSql(instants, 'fromUnixTimestamp(s.bucket)')} AS recorded_at,
@@ -68,12 +185,12 @@ export function bucketsSql({ table, value, key, parameter }: SeriesTable, as: st
       FROM {${table}_hour: Identifier} AS h FINAL
       WHERE h.${key} = {${parameter}: String}
         AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-        AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
+        AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC') ${ofHours}
       UNION ALL
       SELECT
         ${bucketSql('toUnixTimestamp(c.ts)')} AS bucket,
         c.${value} AS highest, c.${value} AS lowest, toUInt64(c.${value}) AS total, toUInt64(1) AS counted
-      FROM {${table}: Identifier} AS c FINAL
+      FROM ${fromSql(series, 'c')}
       WHERE c.${key} = {${parameter}: String}
         AND (
           (
@@ -82,7 +199,7 @@ export function bucketsSql({ table, value, key, parameter }: SeriesTable, as: st
           ) OR (
             c.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
             AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-          )
+          )${orKnown}
         )
     ) AS s
     GROUP BY s.bucket
@@ -95,12 +212,13 @@ export function meanSql(total: string, counted: string): string {
 }
 
 /** Counts the points of a series, up to one above the limit. Width 1 ms means the samples themselves. */
-export function pointCountSql({ table, key, parameter }: SeriesTable): string {
+function pointCountSql(series: SeriesTable): string {
+  const { key, parameter } = series
   return `
     SELECT toUInt32(count()) AS points
     FROM (
       SELECT DISTINCT intDiv(toUnixTimestamp64Milli(c.ts), {widthMs: UInt64}) AS bucket
-      FROM {${table}: Identifier} AS c
+      FROM ${fromSql(series, 'c', '')}
       WHERE c.${key} = {${parameter}: String}
         AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
         AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')

@@ -1,8 +1,8 @@
 import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
-import { DayCut, HourCut } from './series.js'
-import { bucketsSql, type Instants, pointCountSql, samplesSql } from './series-statements.js'
+import { DayCut } from './series.js'
+import { seriesQueries } from './series-statements.js'
 
 /*
  * Counts of titles. FINAL reads the corrected one of two rows of a key. Merged parts of a table are read without that
@@ -10,15 +10,14 @@ import { bucketsSql, type Instants, pointCountSql, samplesSql } from './series-s
  */
 
 const Ms = z.int().nonnegative()
-const Samples = z.object({ titleId: TitleId, from: Ms, to: Ms })
-const SERIES = { table: 'title_count', value: 'online', key: 'title_id', parameter: 'titleId' }
-const Buckets = HourCut.extend({ titleId: TitleId, width: z.int().positive() })
+const SERIES = {
+  table: 'title_count',
+  value: 'online',
+  key: 'title_id',
+  parameter: 'titleId',
+  event: 'e.online'
+} as const
 const TitlePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
-
-const seriesQueries = (instants: Instants) => ({
-  samples: query({ params: Samples, row: TitlePoint, sql: samplesSql(SERIES, 'online_count', instants) }),
-  buckets: query({ params: Buckets, row: TitlePoint, sql: bucketsSql(SERIES, 'online_count', instants) })
-})
 
 const INSTANTS = ['first', 'second', 'third'] as const
 
@@ -39,14 +38,7 @@ export const nearSamples = query({
 })
 
 /** Selects the samples of one title, or each bucket with one: whole hours from the rollup, the edges from samples. */
-export const titleSeriesQueries = { shown: seriesQueries('shown'), typed: seriesQueries('typed') } as const
-
-/** Counts the points of a title's series, up to one above the limit. */
-export const titlePointCount = query({
-  params: Samples.extend({ widthMs: z.int().positive() }),
-  row: z.object({ points: z.int().nonnegative() }),
-  sql: pointCountSql(SERIES)
-})
+export const titleSeriesQueries = seriesQueries(SERIES, { titleId: TitleId }, TitlePoint, 'online_count')
 
 /** The totals of one title in a window. */
 export type TitleActivity = z.infer<typeof TitleActivity>

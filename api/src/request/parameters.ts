@@ -87,6 +87,14 @@ export function date({ example = '2026-03-01' }: { example?: string } = {}) {
   )
 }
 
+/** The name of {@link knownAt}. */
+export const KNOWN_AT = 'knownAt'
+
+/** The instant of recording up to which an answer's events are read. */
+export const knownAt = instant()
+  .optional()
+  .describe('The answer from what was recorded by this instant in the past, whatever was recorded later.')
+
 /** The zone of the days that an endpoint's instants are given as. */
 export const zoneOfDays = timeZone().default('UTC').describe('Time zone of instants that are given as days.')
 

@@ -1,8 +1,9 @@
-import { Refusal } from '@gamenet/schemas'
+import { Refusal, shownInstant } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/endpoint.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { type Catalog, isTitleId, type Title } from '../queries/catalog.js'
-import { boardDescription, firstSight } from '../queries/leaderboard.js'
+import { boardDescription, firstSight, knownDescription } from '../queries/leaderboard.js'
+import { knownSights } from '../queries/leaderboard-entry.js'
 import { nearestNames } from '../queries/nearest-names.js'
 import { rowsOf } from '../queries/query.js'
 import { integer, shown, text } from '../request/parameters.js'
@@ -69,6 +70,27 @@ export async function knownBoard(
     }
   }
   return { gameName, name: '', listed: false }
+}
+
+/**
+ * Returns a board's description as known at an instant. Refuses a board about which nothing up to `atMs` was known
+ * then.
+ */
+export async function knownBoardAt(
+  board: BoardId,
+  { atMs: at, knownAtMs: knownAt }: { readonly atMs: number; readonly knownAtMs: number },
+  { tables, signal, catalog }: AnswerContext
+): Promise<{ gameName: string; name: string; listed: boolean }> {
+  const asked = { ...board, at, knownAt }
+  const [[described], titles] = await Promise.all([rowsOf(tables, knownDescription, asked, { signal }), catalog()])
+  const gameName = titles.named(board.titleId).shownName
+  if (described !== undefined) return { gameName, ...described }
+  const [sights] = await rowsOf(tables, knownSights, asked, { signal })
+  if (sights?.events !== 0) return { gameName, name: '', listed: false }
+  const named = [String(board.leaderboardId), JSON.stringify(gameName)]
+  const [sight] = await rowsOf(tables, firstSight, board, { signal })
+  if (typeof sight?.firstMs !== 'number') throw new Refusal('leaderboard_unknown', named)
+  throw new Refusal('leaderboard_not_yet_known', [...named, ...[Math.min(at, knownAt), knownAt].map(shownInstant)])
 }
 
 /**

@@ -15,7 +15,6 @@ import { rowsCut } from '../queries/count-rows.js'
 import {
   type NetworkMetric,
   networkActivity,
-  networkPointCount,
   networkSeriesQueries,
   onlineByDay,
   registeredByDay
@@ -202,7 +201,6 @@ function networkSeries(
     reads: (series) => seriesReads('network-count', series),
     ...seriesAnswer({
       queries: networkSeriesQueries[metric],
-      points: networkPointCount,
       count,
       response,
       keyOf: (): { metric: z.infer<typeof NetworkMetric> } => ({ metric })

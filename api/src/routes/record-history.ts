@@ -1,13 +1,14 @@
-import { boardKey, LeaderboardRecords, nameKey, RecentRecords, shownInstant } from '@gamenet/schemas'
+import { boardKey, INSTANTS_END_MS, LeaderboardRecords, nameKey, RecentRecords, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/endpoint.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { rowsOf } from '../queries/query.js'
-import { boardRecords, recentRecords } from '../queries/record-history.js'
+import { boardRecords, FoldedRecords, knownStates, recentRecords } from '../queries/record-history.js'
 import { nextLink } from '../reply/next-link.js'
-import { integer, oneOf, playerName } from '../request/parameters.js'
-import { boardParameter, gameParameter, knownBoard, knownGame } from './known-game.js'
+import { integer, KNOWN_AT, knownAt, oneOf, playerName, zoneOfDays } from '../request/parameters.js'
+import { boardParameter, gameParameter, knownBoard, knownBoardAt, knownGame, requirePast } from './known-game.js'
+import { readsOfKnownBoard } from './leaderboard-entry.js'
 import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
@@ -18,8 +19,14 @@ export const contestedParameter = oneOf(['true', 'false'])
   .default('false')
   .describe('`true`: only records that beat a former one, no first sightings.')
 
-type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
-type RecordsRequest = BoardId & { limit: number | null; offset: number }
+type RecordsInput = {
+  game: string
+  leaderboardId: number
+  limit?: number | undefined
+  offset: number
+  knownAt?: number | undefined
+}
+type RecordsRequest = BoardId & { limit: number | null; offset: number; knownAtMs?: number }
 
 /** `GET /api/game/:game/leaderboards/:leaderboardId/records`: the reigns of a board's record. */
 export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
@@ -34,24 +41,35 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
     game: gameParameter,
     leaderboardId: boardParameter,
     limit: integer({ min: 1, max: RECORDS_MAX }).optional().describe('Maximum number of reigns; default: all.'),
-    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of reigns to skip at the start.')
+    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of reigns to skip at the start.'),
+    knownAt,
+    tz: zoneOfDays
   }),
-  resolve: async ({ game, leaderboardId, limit, offset }, context) => ({
-    titleId: await knownGame(game, context),
-    leaderboardId,
-    limit: limit ?? null,
-    offset
-  }),
-  reads: ({ titleId, leaderboardId }) => [
-    { projection: 'leaderboard-entry', key: boardKey({ titleId, leaderboardId }) },
-    { projection: 'leaderboard', key: titleId },
-    { projection: 'title', key: titleId }
-  ],
-  answer: async ({ titleId, leaderboardId, limit, offset }, context) => {
+  resolve: async ({ game, leaderboardId, limit, offset, knownAt }, context) => {
+    if (knownAt !== undefined) requirePast(KNOWN_AT, knownAt, context.nowMs)
+    const titleId = await knownGame(game, context)
+    const known = knownAt === undefined ? {} : { knownAtMs: knownAt }
+    return { titleId, leaderboardId, limit: limit ?? null, offset, ...known }
+  },
+  reads: ({ titleId, leaderboardId, knownAtMs }) =>
+    knownAtMs === undefined
+      ? [
+          { projection: 'leaderboard-entry', key: boardKey({ titleId, leaderboardId }) },
+          { projection: 'leaderboard', key: titleId },
+          { projection: 'title', key: titleId }
+        ]
+      : readsOfKnownBoard({ titleId, leaderboardId }),
+  isTaggedByContent: ({ knownAtMs }) => knownAtMs !== undefined,
+  answer: async ({ titleId, leaderboardId, limit, offset, knownAtMs }, context) => {
     const board = { titleId, leaderboardId }
-    const found = rowsOf(context.tables, boardRecords, board, { signal: context.signal })
+    const found =
+      knownAtMs === undefined
+        ? rowsOf(context.tables, boardRecords, board, { signal: context.signal })
+        : knownRecords(board, knownAtMs, context)
     const [{ gameName, name, listed }, [row]] = await Promise.all([
-      knownBoard(board, null, context, async () => (await found).length > 0),
+      knownAtMs === undefined
+        ? knownBoard(board, null, context, async () => (await found).length > 0)
+        : knownBoardAt(board, { atMs: INSTANTS_END_MS - 1, knownAtMs }, context),
       found
     ])
     const total = row?.players.length ?? 0
@@ -71,10 +89,11 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
         isContested: !fromIsFirstSight && setMs === fromMs && row.toMs[n - 1] === fromMs
       })
     }
-    const body = { titleId, gameName, leaderboardId: String(leaderboardId), name, listed, total, records }
+    const known = knownAtMs === undefined ? {} : { knownAt: shownInstant(knownAtMs) }
+    const body = { titleId, gameName, leaderboardId: String(leaderboardId), name, listed, ...known, total, records }
     if (records.length === 0 || end >= total) return { body }
     const path = `/api/game/${titleId}/leaderboards/${leaderboardId}/records`
-    return { body, headers: nextLink(path, { limit, offset: end }) }
+    return { body, headers: nextLink(path, { limit, offset: end, knownAt: known.knownAt ?? null }) }
   },
   table: listIn(LeaderboardRecords, 'records'),
   response: LeaderboardRecords,
@@ -101,7 +120,13 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
     ]
   },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
-  refuses: ['game_unknown', 'leaderboard_unknown']
+  refuses: ['game_unknown', 'leaderboard_unknown', 'leaderboard_not_yet_known']
+}
+
+async function knownRecords(board: BoardId, knownAt: number, { tables, signal, foldRecords }: AnswerContext) {
+  if (foldRecords === undefined) throw new Error('This API has no fold of records; give it foldRecords.')
+  const states = await rowsOf(tables, knownStates, { ...board, knownAt }, { signal })
+  return states.map((row) => FoldedRecords.parse(foldRecords(row)))
 }
 
 type RecentRequest = {

@@ -12,32 +12,52 @@ import {
   tooManyPoints,
   uncut
 } from '../queries/series.js'
-import { instant, resolution, zoneOfDays } from '../request/parameters.js'
+import { instant, KNOWN_AT, knownAt, resolution, zoneOfDays } from '../request/parameters.js'
 import { type WindowInput, window } from '../request/window.js'
+import { requirePast } from './known-game.js'
 
 /** A requested series: an absolute window and the width of its buckets, 0 for samples. */
-export type SeriesRequest = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }
+export type SeriesRequest = {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly widthSeconds: number
+  readonly knownAtMs?: number
+}
 
 type Bounds = { readonly from: number; readonly to: number }
+/** What was known at an instant, computed from events from one hour to another. */
+type Known = { readonly knownAt?: number; readonly knownFrom?: number; readonly knownTo?: number }
 
 /** The queries of a series of one metric or title; in JSON, more than {@link POINTS_MAX} samples are none. */
+type InstantQueries<Key extends QueryParameters> = {
+  readonly samples: Query<Key & Bounds & Known, unknown>
+  readonly buckets: Query<Key & HourCut & Known & { width: number }, unknown>
+}
+
+/** With instants as JSON shows them, and typed, for files. */
 type SeriesQueries<Key extends QueryParameters> = {
-  readonly samples: Query<Key & Bounds, unknown>
-  readonly buckets: Query<Key & HourCut & { width: number }, unknown>
+  readonly shown: InstantQueries<Key>
+  readonly typed: InstantQueries<Key>
+  /** Counts the points with buckets of `widthMs`, up to one above the limit. */
+  readonly points: Query<Key & Bounds & Known & { widthMs: number }, { points: number }>
 }
 
 /** A kind of series: where its points are and what they are called. */
 type SeriesKind<Key extends QueryParameters, Series> = {
-  /** With instants as JSON shows them, and typed, for files. */
-  readonly queries: { readonly shown: SeriesQueries<Key>; readonly typed: SeriesQueries<Key> }
-  /** Counts the points with buckets of `widthMs`, up to one above the limit. */
-  readonly points: Query<Key & Bounds & { widthMs: number }, { points: number }>
+  /** As known now, and at an instant. */
+  readonly queries: SeriesQueries<Key> & {
+    readonly known: SeriesQueries<Key> & {
+      /** Selects the first and the last instant that the tables do not have as they were known. */
+      readonly changed: Query<Key & Bounds & { knownAt: number }, { firstMs: number | null; lastMs: number | null }>
+    }
+  }
   /** The column of the count. */
   readonly count: string
   readonly response: Parameters<typeof listOf>[0]
   keyOf(series: Series): Key
 }
 
+const HOUR_MS = 3_600_000
 const RESOLUTION_HEADER = 'X-Resolution-Seconds'
 
 /** The parameters `from` and `to` of all windows of history. */
@@ -52,6 +72,7 @@ export const windowParameters = {
 /** The parameters of every series besides its length. */
 export const seriesParameters = {
   ...windowParameters,
+  knownAt,
   resolution: resolution()
     .optional()
     .describe(
@@ -69,20 +90,27 @@ export const seriesDescription =
 
 /** Returns the series of an input. */
 export function seriesRequest(
-  input: WindowInput & { readonly resolution?: 'raw' | number | undefined },
+  input: WindowInput & { readonly resolution?: 'raw' | number | undefined; readonly knownAt?: number | undefined },
   otherwise: { days: number } | { hours: number },
   nowMs: number
 ): SeriesRequest {
   const { fromMs, toMs, spanMs } = window(input, otherwise, nowMs)
-  return { fromMs, toMs, widthSeconds: seriesWidth({ fromMs, toMs }, spanMs, input.resolution) }
+  const series = { fromMs, toMs, widthSeconds: seriesWidth({ fromMs, toMs }, spanMs, input.resolution) }
+  if (input.knownAt === undefined) return series
+  requirePast(KNOWN_AT, input.knownAt, nowMs)
+  return { ...series, knownAtMs: input.knownAt }
 }
 
 /** Returns the answer of a series in JSON, of any length in files, and the header with the used width. */
 export function seriesAnswer<Key extends QueryParameters, Series extends SeriesRequest>(
   kind: SeriesKind<Key, Series>
-): Pick<Endpoint<never, Series>, 'headers' | 'responseHeaders' | 'answer' | 'table' | 'response'> {
-  const { queries, keyOf, response, count } = kind
+): Pick<
+  Endpoint<never, Series>,
+  'headers' | 'responseHeaders' | 'answer' | 'table' | 'response' | 'isTaggedByContent'
+> {
+  const { keyOf, response, count } = kind
   return {
+    isTaggedByContent: ({ knownAtMs }) => knownAtMs !== undefined,
     headers: ({ widthSeconds }) => ({ [RESOLUTION_HEADER]: String(widthSeconds) }),
     responseHeaders: { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' },
     answer: async (series, context) => ({ body: await seriesBody(series, kind, context) }),
@@ -90,10 +118,13 @@ export function seriesAnswer<Key extends QueryParameters, Series extends SeriesR
       ...listOf(response),
       // Samples have no statistics.
       columns: ({ widthSeconds }) => (widthSeconds > 0 ? undefined : ['recorded_at', count]),
-      select: (series) =>
-        series.widthSeconds > 0
-          ? bind(queries.typed.buckets, { ...keyOf(series), ...bucketsOf(series) })
-          : bind(queries.typed.samples, { ...keyOf(series), ...boundsOf(series) })
+      select: (series) => {
+        const { asked, known } = knownFrom(kind, series)
+        const key = { ...keyOf(series), ...known }
+        return series.widthSeconds > 0
+          ? bind(asked.typed.buckets, { ...key, ...bucketsOf(series) })
+          : bind(asked.typed.samples, { ...key, ...boundsOf(series) })
+      }
     },
     response
   }
@@ -101,7 +132,20 @@ export function seriesAnswer<Key extends QueryParameters, Series extends SeriesR
 
 /** Returns the dependencies of a series on the projections `<noun>` and `<noun>-hour`. */
 export function seriesReads(noun: string, series: SeriesRequest, key?: string): Dependency[] {
-  return readsOf(noun, cutOf(series), key)
+  const reads = readsOf(noun, cutOf(series), key)
+  return series.knownAtMs === undefined ? reads : [...reads, { projection: 'import-retraction' }]
+}
+
+/** Returns a series with the hours that are computed from events: all, or those from a first to a last instant. */
+function knownFrom<Key extends QueryParameters, Series extends SeriesRequest>(
+  { queries }: SeriesKind<Key, Series>,
+  { knownAtMs: knownAt, fromMs, toMs }: SeriesRequest,
+  firstMs: number | null = fromMs,
+  lastMs: number | null = toMs
+): { readonly asked: SeriesQueries<Key>; readonly known: Known } {
+  if (knownAt === undefined || firstMs === null || lastMs === null) return { asked: queries, known: {} }
+  const hour = (ms: number) => Math.floor(ms / HOUR_MS) * HOUR_MS
+  return { asked: queries.known, known: { knownAt, knownFrom: hour(firstMs), knownTo: hour(lastMs) + HOUR_MS } }
 }
 
 /**
@@ -110,10 +154,16 @@ export function seriesReads(noun: string, series: SeriesRequest, key?: string): 
  */
 async function seriesBody<Key extends QueryParameters, Series extends SeriesRequest>(
   series: Series,
-  { queries: { shown }, points, keyOf }: SeriesKind<Key, Series>,
+  kind: SeriesKind<Key, Series>,
   { tables, signal }: AnswerContext
 ): Promise<Uint8Array> {
-  const key = keyOf(series)
+  const { knownAtMs: knownAt } = series
+  const changed = { ...kind.keyOf(series), ...boundsOf(series) }
+  const [span] =
+    knownAt === undefined ? [] : await rowsOf(tables, kind.queries.known.changed, { ...changed, knownAt }, { signal })
+  const { asked, known } = knownFrom(kind, series, span?.firstMs, span?.lastMs)
+  const { shown, points } = asked
+  const key = { ...kind.keyOf(series), ...known }
   const refuseAbove = async (widthMs: number): Promise<void> => {
     const [row] = await rowsOf(tables, points, { ...key, ...boundsOf(series), widthMs }, { signal })
     if ((row?.points ?? 0) > POINTS_MAX) throw tooManyPoints(series, series.widthSeconds)

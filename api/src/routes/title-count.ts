@@ -6,7 +6,7 @@ import { compareNames } from '../queries/catalog.js'
 import { newestHosts } from '../queries/match-list.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
-import { liveTitleCounts, titleActivity, titlePointCount, titleSeriesQueries } from '../queries/title-count.js'
+import { liveTitleCounts, titleActivity, titleSeriesQueries } from '../queries/title-count.js'
 import { integer } from '../request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
@@ -107,7 +107,6 @@ export const titleOnlineHistory: Endpoint<
   reads: (series) => seriesReads('title-count', series, series.titleId),
   ...seriesAnswer({
     queries: titleSeriesQueries,
-    points: titlePointCount,
     count: 'online_count',
     response: TitleOnlineHistory,
     keyOf: ({ titleId }) => ({ titleId })

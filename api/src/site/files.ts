@@ -13,7 +13,7 @@ const PAGES = ['/', '/games', '/records', '/changes', '/achievements', '/compare
 /** Every arrangement of a page is another address; crawlers need one of each. */
 const ROBOTS = [
   'User-agent: *',
-  ...['asOf', 'with', 'compare', 'overlay', 'sort', 'dir', 'page', 'range', 'from', 'q'].map(
+  ...['asOf', 'knownAt', 'with', 'compare', 'overlay', 'sort', 'dir', 'page', 'range', 'from', 'q'].map(
     (name) => `Disallow: /*?*${name}=`
   ),
   ...['/api/', '/search', '/users/', '/me', '/embed/'].map((path) => `Disallow: ${path}`)

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ApiNeeds, actions, addExample, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
+import { foldRecords } from '@gamenet/projector'
 import { Refusal, withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { scrapePeriods } from '../config.js'
@@ -63,6 +64,7 @@ export async function openApi(needs: Needs): Promise<string> {
       sampleUser: needs.demo?.person,
       dataVersions,
       positions: readSide.positions,
+      foldRecords,
       epoch: engines.log.epoch,
       catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
       onDrop: (drop) => {
@@ -93,10 +95,8 @@ export async function openApi(needs: Needs): Promise<string> {
       app.addHook('onError', async (_request, _reply, error: unknown) => {
         if (!(error instanceof Refusal && error.code === 'data_damaged')) return
         // Files of datasets have a line of their own.
-        noteDamage(
-          damageMet,
-          fileFailure(error.cause, config.DATA_DIR) ?? engineFailure(error, String(engines.names.tables))
-        )
+        const file = fileFailure(error.cause, config.DATA_DIR)
+        noteDamage(damageMet, file ?? engineFailure(error, String(engines.names.tables)))
       })
     }
   )

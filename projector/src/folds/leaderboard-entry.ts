@@ -175,6 +175,16 @@ export const foldLeaderboardEntry: FoldFunction = ({ entries = [], records = [],
   return undefined
 }
 
+/** Folds all states of a board, in the columns of the read `entries`, to its row of `record_history`. */
+export function foldRecords(board: AnswerRow): AnswerRow {
+  let record: AnswerRow = {}
+  foldLeaderboardEntry({ entries: [{ ...board, since_ms: 0 }] }, (table, values) => {
+    if (table !== 'record_history') return
+    record = Object.fromEntries(Object.keys(BOARD_TABLES.record_history).map((column, n) => [column, values[n]]))
+  })
+  return record
+}
+
 function byBoard(rows: Iterable<AnswerRow>): (board: AnswerRow) => AnswerRow | undefined {
   const keyOf = ({ title_id, leaderboard_id }: AnswerRow) =>
     boardKey({ titleId: String(title_id), leaderboardId: Number(leaderboard_id) })

@@ -2,6 +2,7 @@ import type { DamagedTables } from '../generations/damaged-tables.js'
 import { ownerOf } from '../generations/generations.js'
 import { projections } from '../projections/projections.js'
 import { detachPart, readBookkeepingTables, readDamagedParts, readLostBookkeeping } from '../store/damage.js'
+import { KEPT_WHEN_UNDONE } from '../store/event-table.js'
 import { readPointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
 import { announceAllChanged } from './data-changes.js'
@@ -22,6 +23,9 @@ const LASTING: Readonly<Record<string, string>> = {
   generation_statement: 'what filled the tables of projections may be missing: rebuild the projections',
   generation_pointer:
     'the generation that is read was chosen by the records of rebuilds, or by an older row: rebuild the projections',
+  ...Object.fromEntries(
+    KEPT_WHEN_UNDONE.map((noun) => [`undone_${noun}`, 'answers about an instant before an undo may lack its events'])
+  ),
   schema_migration: 'migrations may have been applied a second time'
 }
 

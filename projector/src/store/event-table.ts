@@ -21,13 +21,24 @@ export const storeEvents = operation(
   }
 )
 
-/** Deletes the events of imports from an event table; resolves when no statement sees them any more. */
+/** Event tables whose deleted events answers about an earlier instant show. */
+export const KEPT_WHEN_UNDONE = ['network_count', 'title_count', 'leaderboard', 'leaderboard_entry']
+
+/**
+ * Deletes the events of imports from an event table; resolves when no statement sees them any more. First copies those
+ * that answers about an earlier instant show: after a crash in between they are in both tables.
+ */
 export const deleteImports = operation(
   'deletes the events of imports',
   async (tables, table: string, importIds: readonly string[]): Promise<void> => {
     // Ids of imports are hexadecimal digits. A mutation stays in the table's files and accepts no parameters.
     const ids = importIds.filter((id) => /^[0-9a-f]{32}$/.test(id)).map((id) => `'${id}'`)
-    await tables.execute(`DELETE FROM ${tables.target(table)} WHERE import_id IN (${ids.join(', ')})`)
+    const where = `WHERE import_id IN (${ids.join(', ')})`
+    const noun = table.replace('event_', '')
+    if (KEPT_WHEN_UNDONE.includes(noun)) {
+      await tables.execute(`INSERT INTO undone_${noun} SELECT * FROM ${tables.target(table)} ${where}`)
+    }
+    await tables.execute(`DELETE FROM ${tables.target(table)} ${where}`)
   }
 )
 

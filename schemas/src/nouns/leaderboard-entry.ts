@@ -83,6 +83,7 @@ export const Leaderboard = z
     name: z.string().meta({ description: '"" when only entries of the board are known.' }),
     listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
     asOf: ShownInstant.optional().meta({ description: 'The requested instant; absent: now.' }),
+    knownAt: ShownInstant.optional().meta({ description: 'The requested instant of recording; absent: now.' }),
     total: Count.meta({ description: 'Number of entries of the complete board.' }),
     entries: z.array(LeaderboardRow)
   })

@@ -27,6 +27,7 @@ export const LeaderboardRecords = z
     leaderboardId: z.string(),
     name: z.string().meta({ description: '"" when only entries of the board are known.' }),
     listed: z.boolean(),
+    knownAt: ShownInstant.optional().meta({ description: 'The requested instant of recording; absent: now.' }),
     total: Count.meta({ description: 'Number of reigns of the board.' }),
     records: z.array(RecordReign)
   })

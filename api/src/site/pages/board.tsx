@@ -7,7 +7,7 @@ import type {
   LeaderboardRecords
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import { instant, integer, oneOf, text } from '../../request/parameters.js'
+import { instant, integer, knownAt, oneOf, text } from '../../request/parameters.js'
 import { requirePast } from '../../routes/known-game.js'
 import { leaderboardChanges } from '../../routes/leaderboard-change.js'
 import { leaderboardComparison } from '../../routes/leaderboard-comparison.js'
@@ -49,6 +49,7 @@ const boardInput = z.object({
   slug: text({ example: 'halo-2' }),
   board: integer({ min: 0, max: 4_294_967_295 }),
   asOf: instant().optional(),
+  knownAt,
   from: instant().optional(),
   to: instant().optional(),
   with: oneOf(['day', 'week', 'month', 'year']).optional(),
@@ -69,7 +70,7 @@ export const boardPage = page({
     const of = { game: titleId, leaderboardId: board }
     const at = asOf === undefined ? undefined : new Date(asOf).toISOString()
     const nowMs = asOf ?? Math.floor(context.nowMs / 60_000) * 60_000
-    const first = { ...of, asOf: at }
+    const first = { ...of, asOf: at, knownAt: context.query.knownAt }
     return {
       board: ask<Leaderboard>(leaderboard, { ...first, limit: ENTRIES, offset: (input.page - 1) * ENTRIES }),
       top: ask<Leaderboard>(leaderboard, { ...first, limit: 1 }),
@@ -195,6 +196,9 @@ function AsOf({ input, path, query, all }: AsOfProps) {
     <div class="as-of">
       <Form action={path} submit="Show">
         <Labelled label="As of" type="date" name="asOf" value={query.asOf?.slice(0, 10)} />
+        <label>
+          known by <input type="date" name="knownAt" value={query.knownAt?.slice(0, 10)} />
+        </label>
         <label>
           compare with{' '}
           <select name="with">

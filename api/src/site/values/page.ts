@@ -45,7 +45,7 @@ export type Parts = Readonly<Record<string, Part<unknown> | undefined>>
 export type Query = Readonly<Record<string, string | undefined>>
 
 /** Parameters that are instants: numbers once they are parsed. */
-const INSTANTS: ReadonlySet<string> = new Set(['asOf', 'from', 'to'])
+const INSTANTS: ReadonlySet<string> = new Set(['asOf', 'knownAt', 'from', 'to'])
 
 /** Returns the query of an input: not what the path says, nor what holds without it. */
 export function queryOf({ path, input: { shape } }: Pick<Page, 'path' | 'input'>, input: unknown): Query {

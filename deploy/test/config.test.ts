@@ -172,7 +172,9 @@ test('installations on one Kafka have their own consumer groups, and the brokers
 })
 
 test('a ClickHouse that replicates its tables or is too old is refused with the reason', async (t) => {
-  const database = (engine: string, version = '24.8.4.13') => ({ rows: async () => [{ engine, version }] })
+  const database = (engine: string, version = '24.8.4.13', replicated = '0') => ({
+    rows: async () => [{ engine, version, replicated }]
+  })
   await refuseUnsuitable(database('Atomic'))
   await refuseUnsuitable(database('Atomic', '26.1.1.1'))
   const tooOld = { message: /is ClickHouse 24\.3\.2\.1, and this program needs 24\.8 or newer/ }
@@ -181,6 +183,8 @@ test('a ClickHouse that replicates its tables or is too old is refused with the 
     const reason = new RegExp(`engine ${engine}.*a checkpoint could be there before its rows`)
     await t.rejects(refuseUnsuitable(database(engine)), { message: reason })
   }
+  const replicated = { message: /engine Atomic, and tables \(61\) whose engines replicate each table by itself/ }
+  await t.rejects(refuseUnsuitable(database('Atomic', '26.1.1.1', '61')), replicated)
 })
 
 test('every variable is documented, and which role reads it', async (t) => {

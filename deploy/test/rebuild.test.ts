@@ -9,7 +9,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { Status } from '../src/operate/status/operation.js'
 import { ask } from './service/ask.js'
-import { type Environment, gamenet, openGamenet, plainWrites, spawnGamenet } from './service/gamenet.js'
+import { AUTHORIZED, type Environment, gamenet, openGamenet, plainWrites, spawnGamenet } from './service/gamenet.js'
 
 /*
  * A real service with counts and boards, its projections rebuilt through the command line during continuous requests.
@@ -165,6 +165,12 @@ test('a projection is rebuilt while the old one serves, compared, and swapped in
     await showsDifferences({ ...commands, t })
     t.same(await answersOf(service.apiUrl), first, 'and is right again')
   })
+  await t.test('one board is corrected, and no other answer gets another identity', async (t) => {
+    await service.stop()
+    await spoilBoards(join(directory, 'data', 'tables'))
+    service = await open()
+    await correctsOneBoard({ ...commands, t }, service, first)
+  })
   await t.test('without a service the command fills it to its end', async (t) => {
     await service.stop()
     const filled = await rebuildJson(t, environment, RebuildStatus, ['start', 'network-count'])
@@ -241,6 +247,9 @@ async function refuses({ t, environment }: Commands): Promise<void> {
     [['start', 'title-count', '--until', 'tomorrow'], 2, /"tomorrow"/],
     [['start', 'title-count', '--rate', '0'], 2, /events per second, 1 or more .*got "0"/],
     [['start', 'title-count', '--rate', 'fast'], 2, /1 or more .*got "fast"/],
+    [['start', 'title-count', '--key', 'ffffffff'], 2, /There is no event and no row of ffffffff in event_title_count/],
+    [['start', 'title-count', '--key', 'x', '--rate', '5'], 2, /--key cannot be combined with .*--rate/],
+    [['start', 'network-count', '--key', '4d530064'], 2, /Rows of network-count.*gamenet rebuild start network-count/],
     [['rate', 'title-count', '1.5'], 2, /0 or more .*got "1.5"/],
     [['rate', 'title-count', '5'], 1, /There is no rebuild of title-count under way/],
     [['start', 'all', '--from-log'], 2, /give a projection instead of all/],
@@ -328,6 +337,66 @@ async function resumesAndIsEnded({ t, environment }: Commands): Promise<void> {
   t.match(await rebuildJson(t, environment, SwapReport, ['swap', 'leaderboard-history']), { id: held?.id })
   t.match(await rebuildJson(t, environment, RebuildStatus, ['drop', 'leaderboard-history']), { state: 'dropped' })
   await refused(t, environment, ['rollback', 'leaderboard-history'], 1, /There are no old tables of/)
+}
+
+/** Edits the rows of all boards, and removes those of one player. */
+async function spoilBoards(path: string): Promise<void> {
+  const tables = await openChdb({ path })
+  for (const view of ['leaderboard_history', 'leaderboard_entry', 'player_entry']) {
+    const [row] = await tables.control.rows(`SELECT as_select FROM system.tables WHERE name = {view: String}`, { view })
+    const [table] = /\w+__\d+/.exec(String(row?.as_select)) ?? []
+    await tables.control.execute(`DELETE FROM ${table} WHERE player = 'Player 7'`)
+    if (view === 'leaderboard_history') continue
+    await tables.control.execute(
+      `INSERT INTO ${table} SELECT * REPLACE ('4242' AS rating, 18446744073709551615 AS version) FROM ${table}`
+    )
+  }
+  await tables.close()
+}
+
+/** By the command, and by the operator's route; one of the two boards at a time. */
+async function correctsOneBoard(
+  { t, environment }: Commands,
+  { apiUrl, operatorUrl }: { readonly apiUrl: string; readonly operatorUrl: string },
+  first: ReadonlyMap<string, string>
+): Promise<void> {
+  const [one = '', two = ''] = BOARDS.map((board) => `${TITLES[0]}/${board}`)
+  const pathOf = (key: string) => `/api/game/${key.replace('/', '/leaderboards/')}`
+  const others = PATHS.filter((path) => !/player|leaderboard/.test(path))
+  const identities = async (paths: readonly string[]) =>
+    await Promise.all(paths.map(async (path) => (await ask(apiUrl + path)).headers.get('etag')))
+  const spoilt = await answersOf(apiUrl)
+  for (const key of [one, two]) t.not(spoilt.get(pathOf(key)), first.get(pathOf(key)), `${key} is wrong`)
+  const before = { others: await identities(others), two: await identities([pathOf(two)]) }
+
+  const corrected = await rebuildJson(t, environment, RebuildStatus, ['start', 'leaderboard-history', '--key', one])
+  t.match(corrected, { state: 'swapped', key: one, verification: { isEqual: false } })
+  const answers = await answersOf(apiUrl)
+  t.equal(answers.get(pathOf(one)), first.get(pathOf(one)), 'the board is right')
+  t.equal(answers.get(pathOf(two)), spoilt.get(pathOf(two)), 'the other one is as wrong as before')
+  t.same({ others: await identities(others), two: await identities([pathOf(two)]) }, before)
+
+  const route = `${operatorUrl}/rebuilds/leaderboard-history/start?key=${encodeURIComponent(two)}`
+  const begun = await fetch(route, { method: 'POST', headers: AUTHORIZED })
+  const { id } = RebuildStatus.parse(await begun.json())
+  const isSwapped = async () => {
+    const found = await rebuildJson(t, environment, z.array(RebuildStatus), ['status', 'leaderboard-history'])
+    const state = found.find((each) => each.id === id)?.state
+    if (state === 'cancelled') throw new Error(JSON.stringify(found))
+    return state === 'swapped'
+  }
+  while (!(await isSwapped())) await pause(POLL_MS)
+  t.same(await answersOf(apiUrl), first, 'all answers are right again')
+  t.same(await identities(others), before.others)
+  const shown = await gamenet(environment, ['rebuild', 'status', 'leaderboard-history'])
+  t.match(shown.stdout, new RegExp(`^${id} +leaderboard-history ${two} +100 % .* swapped; \\d+ rows`, 'm'))
+  const again = await gamenet(environment, ['rebuild', 'start', 'leaderboard-history', '--key', two])
+  t.match(
+    again.stdout,
+    new RegExp(`${two} is right: 0 rows differed. \`gamenet rebuild rollback leaderboard-history\``)
+  )
+  t.match(await rebuildJson(t, environment, SwapReport, ['rollback', 'leaderboard-history']), {})
+  t.same(await answersOf(apiUrl), first)
 }
 
 /** Inserts a count without an event into the tables. */

@@ -32,6 +32,7 @@ function swapping(id: number, { owner, tables } = ownerOf(counts)): RebuildRecor
     isFromLog: false,
     rate: null,
     retracts: null,
+    key: null,
     isAutomatic: false,
     ...times,
     state: 'swapping',

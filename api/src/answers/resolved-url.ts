@@ -1,7 +1,6 @@
 import type { ServingTables, WriteChange } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 import type { CatalogCache } from '../queries/catalog.js'
-import { counterOf } from '../queries/versioned-cache.js'
 import { ANY_ORIGIN, checkedHeaders, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
 import { identityOf } from '../request/etag.js'
 import type { Dependency, Endpoint, ResolveContext } from './endpoint.js'
@@ -105,8 +104,7 @@ export async function resolveUrl(
   }
   const { serving, resolved, reads, names } = found
   const newest = reads.map((dependency) => versions.versionOf(dependency))
-  const projections = reads.map(({ projection }) => projection)
-  const counter = counterOf(serving, projections)
+  const counter = Math.max(0, ...reads.map(({ projection }) => serving.counterOf(projection)))
   const asked = JSON.stringify(resolved) + names
   const identity = identityOf(endpoint.path, asked, newest, counter)
   const contentOf =

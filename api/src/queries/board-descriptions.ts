@@ -29,7 +29,7 @@ export function boardDescriptionCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
 }): (serving: ServingTables) => Promise<Boards> {
-  const caches = servingCache(['leaderboard'], (serving) =>
+  const caches = servingCache((serving) =>
     versionedCache(
       () => needs.versionOf({ projection: 'leaderboard' }),
       async () => boardsOf(await rowsOf(withServing(needs.tables, serving), describedBoards, {}))

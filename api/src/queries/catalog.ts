@@ -81,9 +81,7 @@ type CacheNeeds = {
 
 /** Caches the titles and the boards. */
 export function catalogCache(needs: CacheNeeds): CatalogCache {
-  const ofServing = servingCache(['title', 'title-count', 'title-latest', ...OTHERS], (serving) =>
-    titleCache({ ...needs, tables: withServing(needs.tables, serving) })
-  )
+  const ofServing = servingCache((serving) => titleCache({ ...needs, tables: withServing(needs.tables, serving) }))
   let last: Catalog | undefined
   const newest = async (serving: ServingTables): Promise<Catalog> => {
     last = await ofServing(serving)()

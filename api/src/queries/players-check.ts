@@ -30,7 +30,7 @@ export function playersCheckCache(needs: {
 }): (serving: ServingTables) => Promise<number | null> {
   // A run behind the minute's end (a clock was ahead) counts when its time has come.
   const toMs = () => (Math.floor(needs.now() / MINUTE_MS) + 1) * MINUTE_MS
-  const caches = servingCache(['scrape'], (serving) =>
+  const caches = servingCache((serving) =>
     versionedCache(
       () => needs.versionOf({ projection: 'scrape', key: 'players', toMs: toMs() }),
       async () => {

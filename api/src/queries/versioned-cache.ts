@@ -19,25 +19,16 @@ export function versionedCache<Value>(versionOf: () => number, load: () => Promi
 }
 
 /**
- * Opens a cache for the tables of some projections, and a new one when answers read other tables of theirs. A request
- * that still uses former tables gets a separate cache: it must neither mix them with newer ones nor leave them to later
- * requests.
+ * Opens a cache for tables, and a new one when answers may read others. A request that still uses former tables gets a
+ * separate cache: it must neither mix them with newer ones nor leave them to later requests.
  */
-export function servingCache<Cache>(
-  projections: readonly string[],
-  open: (serving: ServingTables) => Cache
-): (serving: ServingTables) => Cache {
+export function servingCache<Cache>(open: (serving: ServingTables) => Cache): (serving: ServingTables) => Cache {
   let newest: { readonly counter: number; readonly cache: Cache } | undefined
   return (serving) => {
-    const counter = counterOf(serving, projections)
+    const { counter } = serving
     if (newest?.counter === counter) return newest.cache
     const cache = open(serving)
     if (newest === undefined || newest.counter < counter) newest = { counter, cache }
     return cache
   }
-}
-
-/** Returns the highest counter of some projections: it rises whenever answers begin to read other tables of theirs. */
-export function counterOf(serving: ServingTables, projections: readonly string[]): number {
-  return Math.max(0, ...projections.map((projection) => serving.counterOf(projection)))
 }

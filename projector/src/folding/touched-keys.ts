@@ -16,9 +16,9 @@ const WEIGHED_KEYS_MAX = 10_000
 export async function touchedKeys(
   store: Store,
   projection: FoldProjection,
-  { range, slice }: StepInput
+  input: Omit<StepInput, 'isLate'>
 ): Promise<TouchedKey[]> {
-  const keys = await store.do(readKeys, projection, slice === undefined ? { range } : { range, slice })
+  const keys = await store.do(readKeys, projection, input)
   const { weigh, readsApart } = projection
   // A single key is one chunk, whatever its weight.
   if (weigh === undefined || (keys.length < 2 && readsApart === undefined)) return keys

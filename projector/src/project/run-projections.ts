@@ -90,9 +90,9 @@ export class ProjectionRunner {
     })
   }
 
-  /** Announces that everything of these projections may have changed. For work between passes. */
-  async announceAll(projections: readonly string[]): Promise<void> {
-    await this.#changes.announceAll(projections)
+  /** Announces that everything of these projections, or of one key of them, may have changed. */
+  async announceAll(projections: readonly string[], key?: string): Promise<void> {
+    await this.#changes.announceAll(projections, key === undefined ? {} : { key })
     this.#options.onChange()
   }
 

@@ -13,8 +13,9 @@ import { eventTableName } from '../events/event-table.js'
 import type { StepContext } from '../folding/step.js'
 import { filledByOwn, ownerOf } from '../generations/generations.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
-import { eventOwner, namesOf, storeFilled } from '../store/generation.js'
+import { eventOwner, namesOf, type Owner, storeFilled } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'
+import type { Store } from '../store/operation.js'
 import { type Projection, readsOf, tablesOf } from '../store/projection.js'
 import { lengthOf } from '../store/range.js'
 import { createEventView, readSizes, type TableSize } from '../store/table.js'
@@ -100,7 +101,7 @@ export async function planWithoutObstacles(context: RebuildContext, request: Reb
 }
 
 /** Throws a {@link RebuildRefused} while another rebuild has some of the projections. */
-async function requireNoConcurrentRebuild(context: RebuildContext, request: RebuildRequest): Promise<void> {
+export async function requireNoConcurrentRebuild(context: RebuildContext, request: RebuildRequest): Promise<void> {
   const other = await concurrentRebuild(context, request)
   if (other !== undefined) throw new RebuildRefused(other)
 }
@@ -155,16 +156,11 @@ async function createRecord(
 ): Promise<RebuildRecord> {
   const { store, projections } = context
   const live = await liveOf(context)
-  const { projection, until, isFromLog, rate = null, retracts, isAutomatic } = request
+  const { until, isFromLog } = request
   const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
   const target = targetOf(unit, await Checkpoints.read(live.store), end)
-  const id = await nextId(store)
-  // First: this reserves the number, even if this attempt leaves nothing else.
-  await store.do(
-    storeFilled,
-    unit.map((each) => filledByOwn(each, id))
-  )
+  const id = await reserveNumber(context, unit)
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
   const owners = [...reloaded.map(eventOwner), ...unit.map(ownerOf)]
   const written = owners.flatMap(({ tables }) => tables)
@@ -184,35 +180,40 @@ async function createRecord(
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
     ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
   ])
-  const now = new Date().toISOString()
   await check()
-  return await storeRebuild(
-    store,
-    {
-      id,
-      projection,
-      unit: unit.map(({ name }) => name),
-      waiting: owners.map(({ owner, tables }) => ({ owner, tables: [...tables], generation: id })),
-      helpers,
-      state: 'filling',
-      reason: null,
-      until,
-      isFromLog,
-      rate,
-      retracts,
-      isAutomatic,
-      startedAt: now,
-      changedAt: now,
-      target,
-      events,
-      cuts,
-      costs,
-      verification: null,
-      replaces: null,
-      version: 0
-    },
-    {}
+  return await storeNewRecord(store, request, { id, unit, owners, helpers, target, events, cuts, costs })
+}
+
+/** Returns the number of a new rebuild, which no other one gets, even if this attempt leaves nothing else. */
+export async function reserveNumber({ store }: RebuildContext, unit: readonly Projection[]): Promise<number> {
+  const id = await nextId(store)
+  await store.do(
+    storeFilled,
+    unit.map((each) => filledByOwn(each, id))
   )
+  return id
+}
+
+/** Stores the record of a rebuild, with which it exists. */
+export async function storeNewRecord(
+  store: Store,
+  { projection, until, isFromLog, rate, key, retracts, isAutomatic }: RebuildRequest,
+  made: Pick<RebuildRecord, 'id' | 'helpers' | 'target' | 'events' | 'cuts' | 'costs'> & {
+    readonly unit: readonly Projection[]
+    readonly owners: readonly Owner[]
+  }
+): Promise<RebuildRecord> {
+  const { id, unit, owners, ...rest } = made
+  const now = new Date().toISOString()
+  const record: RebuildRecord = {
+    ...{ id, projection, until, isFromLog, rate: rate ?? null, key: key ?? null, retracts, isAutomatic },
+    unit: unit.map(({ name }) => name),
+    waiting: owners.map(({ owner, tables }) => ({ owner, tables: [...tables], generation: id })),
+    ...{ state: 'filling', reason: null, startedAt: now, changedAt: now },
+    ...rest,
+    ...{ verification: null, replaces: null, version: 0 }
+  }
+  return await storeRebuild(store, record, {})
 }
 
 function eventsTo(target: readonly Progress[] = []): number {

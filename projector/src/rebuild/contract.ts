@@ -64,6 +64,8 @@ export const RebuildStatus = z.object({
   isFromLog: z.boolean(),
   /** Most events per second of the fill; null without a limit. */
   rate: z.number().nullable(),
+  /** The only key that it corrects, such as a board; null: it fills all keys. */
+  key: z.string().nullable(),
   /** The import that it undoes; null otherwise. */
   retracts: z.string().nullable(),
   /** Its swap and its end need no operator. */
@@ -181,10 +183,13 @@ export class StepsHeld extends RebuildRefused {
  */
 export type Rebuilds = {
   plan(projection: string, options?: { readonly isFromLog?: boolean }): Promise<RebuildPlan>
-  /** Resolves when the rebuild has begun; it continues in the background, also after restarts. */
+  /**
+   * Resolves when the rebuild has begun; it continues in the background, also after restarts. With a `key`, it corrects
+   * the rows of that key, and swaps them in by itself.
+   */
   start(
     projection: string,
-    options?: { readonly until?: string; readonly isFromLog?: boolean; readonly rate?: number }
+    options?: { readonly until?: string; readonly isFromLog?: boolean; readonly rate?: number; readonly key?: string }
   ): Promise<RebuildStatus>
   /** Returns all rebuilds, past ones too, the newest first. */
   list(): Promise<RebuildStatus[]>

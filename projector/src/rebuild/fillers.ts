@@ -5,6 +5,7 @@ import { RebuildRefused, type RebuildState, StepsHeld } from './contract.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill, type Held, sizesAt } from './fill.js'
 import { freeSpaceFor } from './free-space.js'
+import { correctKey } from './one-key.js'
 import { Pace } from './pace.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload } from './reload.js'
@@ -20,19 +21,25 @@ const PACE_MS = 500
 const SEEN_MS = 5000
 const DEAD_MS = 30_000
 
+/** Work between operations. */
+type Ends = {
+  /** Completes a swap that was interrupted. */
+  readonly completeSwap: (id: number) => Promise<void>
+  readonly dropLeftovers: () => void
+}
+
 /** The fills of this process. Each runs until it is complete, paused, or has failed too often. */
 export class Fillers {
   readonly #context: RebuildContext
-  readonly #completeSwap: (id: number) => Promise<void>
+  readonly #ends: Ends
   readonly #tasks = new Map<number, Promise<void>>()
   readonly #estimates = new Map<number, Estimate>()
   #looking: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
-  /** @param completeSwap completes a swap that was interrupted, between operations */
-  constructor(context: RebuildContext, completeSwap: (id: number) => Promise<void>) {
+  constructor(context: RebuildContext, ends: Ends) {
     this.#context = context
-    this.#completeSwap = completeSwap
+    this.#ends = ends
     context.signal.addEventListener('abort', () => clearInterval(this.#timer), { once: true })
   }
 
@@ -91,7 +98,7 @@ export class Fillers {
   /** Never rejects; a failure is retried. */
   async #complete({ id }: RebuildRecord): Promise<void> {
     const { signal, logger } = this.#context
-    await this.#completeSwap(id).catch(async (error: unknown) => {
+    await this.#ends.completeSwap(id).catch(async (error: unknown) => {
       if (signal.aborted) return
       logger.error({ rebuild: id, reason: errorMessage(error) }, 'a swap that was interrupted cannot be completed')
       await restAfter(1, signal)
@@ -107,7 +114,8 @@ export class Fillers {
     let held = 0
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       try {
-        await this.#fillOnce(record)
+        if (record.key === null) await this.#fillOnce(record)
+        else await correctKey(this.#context, record)
         break
       } catch (error) {
         if (signal.aborted) break
@@ -124,13 +132,18 @@ export class Fillers {
         if (isFull) logger.warn({ rebuild: record.id, reason }, 'a rebuild is paused')
         else logger.error({ rebuild: record.id, reason: errorMessage(error) }, 'a rebuild failed')
         const isLast = attempt >= ATTEMPTS || error instanceof RebuildRefused
-        const state = isFull ? 'paused' : isLast ? 'failed' : 'filling'
+        const end = record.key !== null ? 'cancelled' : isFull ? 'paused' : 'failed'
+        const state = isFull || isLast ? end : 'filling'
         // If the state cannot be stored, the fill is retried.
         if (await this.#isEnded(record, state, reason).catch(() => false)) break
         await restAfter(attempt, signal)
       }
     }
     clearInterval(beat)
+    if (record.key === null || signal.aborted) return
+    this.#ends.dropLeftovers()
+    // Its swap may have been interrupted.
+    this.wake()
   }
 
   /** Stores the state of a failed fill. Returns whether it ends: by this state, or by an operator. */

@@ -5,13 +5,15 @@ import { isUnderWay } from './states.js'
 import { type RebuildRequest, requireKnown, unitFor } from './unit.js'
 
 /**
- * Returns the rebuild of a projection that is under way. Throws a {@link RebuildRefused} with the next step if there is
- * none.
+ * Returns the rebuild of a projection that is under way: the one of all keys, if there is also one of a key. Throws a
+ * {@link RebuildRefused} with the next step if there is none.
  */
 export async function rebuildUnderWay({ store, projections }: RebuildContext, name: string): Promise<RebuildRecord> {
   requireKnown(projections, name)
   const records = await readRebuilds(store)
-  const record = records.find((each) => each.projection === name && isUnderWay(each))
+  const [record] = records
+    .filter((each) => each.projection === name && isUnderWay(each))
+    .sort((a, b) => Number(a.key !== null) - Number(b.key !== null))
   if (record !== undefined) return record
   const other = records.find((each) => isUnderWay(each) && each.unit.includes(name))
   const last = records.find((each) => each.projection === name)
@@ -46,17 +48,23 @@ export async function rebuildSwapped({ store, projections }: RebuildContext, nam
   throw new RebuildRefused(`There are no old tables of ${name} to roll back to or to drop. ${afterwards(last, name)}`)
 }
 
-/** Returns a sentence about a rebuild under way with some of these projections; undefined if there is none. */
+/**
+ * Returns a sentence about a rebuild under way with some of these projections; undefined if there is none. A rebuild of
+ * one key and one of all keys are independent.
+ */
 export async function concurrentRebuild(
   { store, projections }: RebuildContext,
   request: RebuildRequest
 ): Promise<string | undefined> {
   const names = new Set(unitFor(projections, request).map(({ name }) => name))
   const other = (await readRebuilds(store)).find(
-    (each) => isUnderWay(each) && each.unit.some((name) => names.has(name))
+    (each) =>
+      isUnderWay(each) &&
+      (each.key === null) === (request.key === undefined) &&
+      each.unit.some((name) => names.has(name))
   )
   if (other === undefined) return undefined
-  const { id, projection, state, until, retracts, isAutomatic } = other
+  const { id, projection, state, until, key, retracts, isAutomatic } = other
   const shared = other.unit.filter((name) => names.has(name)).join(', ')
   const cancel = `gamenet rebuild cancel ${projection}`
   const resume = `gamenet rebuild resume ${projection}`
@@ -69,7 +77,7 @@ export async function concurrentRebuild(
   const way =
     retracts !== null
       ? `it ${purposeOf(other)}; gamenet import undo ${retracts} completes it.`
-      : isAutomatic
+      : isAutomatic || (key !== null && state !== 'paused')
         ? `it ${purposeOf(other)}, and completes by itself.`
         : until !== null
           ? `it is for inspection only; ${cancel} drops it.`
@@ -77,8 +85,9 @@ export async function concurrentRebuild(
   return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
 }
 
-/** Says what an automatic rebuild is for. */
-export function purposeOf({ retracts }: Pick<RebuildRecord, 'retracts'>): string {
+/** Says what a rebuild that completes by itself is for. */
+export function purposeOf({ key, retracts }: Pick<RebuildRecord, 'key' | 'retracts'>): string {
+  if (key !== null) return `corrects ${key}`
   return retracts === null ? 'replaces tables of an earlier version of the program' : `undoes import ${retracts}`
 }
 

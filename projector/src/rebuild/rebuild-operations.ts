@@ -3,7 +3,7 @@ import { loadCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../generations/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
-import { tablesOf, withSources } from '../store/projection.js'
+import { withSources } from '../store/projection.js'
 import { AutomaticRebuilds } from './automatic.js'
 import { beginRebuild, planFor } from './begin.js'
 import {
@@ -28,6 +28,7 @@ import { Fillers } from './fillers.js'
 import { purposeOf, rebuildSwapped, rebuildUnderWay, requireNoImportUndo } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
 import { dropLeftovers } from './leftovers.js'
+import { beginOneKey } from './one-key.js'
 import { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
@@ -35,7 +36,7 @@ import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
 import { requireAllowed } from './states.js'
 import { statusOf } from './status.js'
 import { approach, atRest, CATCH_UP_MS, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
-import { type Compared, compareTables } from './verify.js'
+import { type Compared, comparedOf, compareTables } from './verify.js'
 
 /** Time for statements of answers that read the former generation when a swap ends. */
 const LONGEST_ANSWER_MS = 60_000
@@ -62,7 +63,10 @@ export class RebuildOperations implements Rebuilds {
     const { process = randomUUID(), sizes = STEP_SIZES, rebuildLock, ...rest } = needs
     const { longestAnswerMs = LONGEST_ANSWER_MS, catchUpMs = CATCH_UP_MS } = needs
     this.#context = { ...rest, steps: new RebuildSteps(rebuildLock), process, sizes, longestAnswerMs, catchUpMs }
-    this.#fillers = new Fillers(this.#context, (id) => this.#completeSwap(id))
+    this.#fillers = new Fillers(this.#context, {
+      completeSwap: (id) => this.#completeSwap(id),
+      dropLeftovers: () => this.#queue.dropLeftovers()
+    })
     this.#queue = new OperationQueue(this.#context, this.#fillers)
     this.#automatic = new AutomaticRebuilds(this.#context, { fillers: this.#fillers, queue: this.#queue })
     this.importUndos = new ImportUndo(this.#context, { automatic: this.#automatic, queue: this.#queue })
@@ -113,15 +117,18 @@ export class RebuildOperations implements Rebuilds {
 
   async start(
     projection: string,
-    { until, isFromLog = false, rate }: Parameters<Rebuilds['start']>[1] = {}
+    { until, isFromLog = false, rate, key }: Parameters<Rebuilds['start']>[1] = {}
   ): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
-      const record = await beginRebuild(this.#context, {
+      const request = {
         ...{ projection, until: until ?? null, isFromLog },
         ...(rate === undefined ? {} : { rate }),
         retracts: null,
         isAutomatic: false
-      })
+      }
+      const record = await (key === undefined
+        ? beginRebuild(this.#context, request)
+        : beginOneKey(this.#context, { ...request, key }))
       this.#fillers.wake()
       return await this.#statusOf(record)
     })
@@ -174,7 +181,8 @@ export class RebuildOperations implements Rebuilds {
       }
       const ended = { state: 'cancelled', reason: null } as const
       // Stored at once, without waiting for the running step.
-      const cancelled = await (record.state === 'filled' ? this.#end(record, ended) : this.#store(record, ended))
+      const mayBeSwapping = record.state === 'filled' || record.key !== null
+      const cancelled = await (mayBeSwapping ? this.#end(record, ended) : this.#store(record, ended))
       await this.#fillers.ended(record.id)
       await this.#dropLeftovers()
       return await this.#statusOf(cancelled)
@@ -205,12 +213,7 @@ export class RebuildOperations implements Rebuilds {
           return checkpoints
         })
         const ofEvents = topic === undefined ? [] : [eventsOf(topic, loaded)]
-        const compared = unitOf(this.#context, record).flatMap((projection) =>
-          tablesOf(projection).map((table) => {
-            const condition = projection.voids?.[table]
-            return { table, from: projection.from, leftOut: condition === undefined ? undefined : { condition } }
-          })
-        )
+        const compared = comparedOf(unitOf(this.#context, record))
         const live = await liveOf(this.#context)
         const report = await compareTables(live.store, [...ofEvents, ...compared], {
           live: copies,

@@ -27,6 +27,8 @@ export const RebuildRecord = z.object({
   isFromLog: z.boolean(),
   /** Most events per second of the fill; null without a limit. */
   rate: z.number().nullable(),
+  /** The only key that it corrects. */
+  key: z.string().nullable(),
   /** The import that it undoes. */
   retracts: z.string().nullable(),
   /** Its swap and its end need no operator. */
@@ -55,8 +57,11 @@ export async function readRebuilds(store: Store): Promise<RebuildRecord[]> {
   return (await store.do(readRebuildRecords)).map((record) => RebuildRecord.parse(JSON.parse(record)))
 }
 
-/** Of two concurrent changes, an operator's wins over a fill's, and a completed swap over one that was set back. */
-const WEIGHTS = { fill: 1, recovery: 1, operator: 2 }
+/**
+ * Of two concurrent changes, an operator's wins over a fill's, a completed swap over one that was set back, and the
+ * begin of the swap of one key, which no operator requests, over an operator's: the pointers move next.
+ */
+const WEIGHTS = { fill: 1, recovery: 1, operator: 2, key: 3 }
 
 /** Stores a change of a record; returns the new record. */
 export async function storeRebuild(

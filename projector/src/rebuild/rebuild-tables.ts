@@ -24,9 +24,16 @@ export async function dropTables(store: Store, names: Iterable<string>): Promise
 
 /** Clones tables: links their parts, in milliseconds for any size. */
 export async function cloneTables(store: Store, names: TableNames): Promise<void> {
+  await dropTables(store, names.values())
+  await createTables(store, names)
+  await linkParts(store, names)
+}
+
+/** Links the parts of tables into empty ones: source → clone. */
+export async function linkParts(store: Store, names: TableNames): Promise<void> {
+  // A replica links the parts that it has.
+  await store.sync([...names.keys()])
   for (const [source, clone] of names) {
-    await store.do(dropTable, clone)
-    await store.do(createTable, clone, source)
     for (const partition of await store.do(readPartitions, source))
       await store.do(attachPartition, clone, source, partition)
   }

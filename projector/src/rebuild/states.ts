@@ -11,7 +11,12 @@ export const CHANGES = {
   verify: { from: ['filled'], to: ['filled'], by: 'an operator, or the program for its own rebuilds' },
   cancel: { from: ['filling', 'paused', 'failed', 'filled'], to: ['cancelled'], by: 'an operator, or the program' },
   swap: { from: ['filled'], to: ['swapping'], by: 'an operator, or the program for its own rebuilds' },
-  'end the swap': { from: ['swapping'], to: ['swapped', 'filled'], by: 'the process that swaps, or any later one' },
+  'swap one key': { from: ['filling'], to: ['swapping'], by: 'the process that corrects the key' },
+  'end the swap': {
+    from: ['swapping'],
+    to: ['swapped', 'filled', 'filling'],
+    by: 'the process that swaps, or any later one'
+  },
   'roll back': { from: ['swapped'], to: ['rolling-back'], by: 'an operator' },
   'end the rollback': { from: ['rolling-back'], to: ['rolled-back', 'swapped'], by: 'that process, or any later one' },
   drop: { from: ['swapped'], to: ['dropped'], by: 'an operator, a later swap, or the program' }

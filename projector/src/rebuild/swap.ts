@@ -2,7 +2,7 @@ import { generationName, loadCheckpoint, pause, projectionCheckpoint } from '@ga
 import { ownersOf } from '../generations/generations.js'
 import { Checkpoints, readCheckpoints } from '../store/checkpoint.js'
 import { copyDeadLetters } from '../store/dead-letter.js'
-import { readPointers, storePointers } from '../store/generation.js'
+import { type Pointers, readPointers, storePointers } from '../store/generation.js'
 import { readPending } from '../store/late-batch.js'
 import { replaceReadViews } from '../store/read-view.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
@@ -17,7 +17,7 @@ import {
   waitingNames,
   waitingTables
 } from './context.js'
-import { RebuildRefused, type SwapReport } from './contract.js'
+import { RebuildRefused, StepsHeld, type SwapReport } from './contract.js'
 import { catchUp } from './fill.js'
 import { requireNoImportUndo } from './find-rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
@@ -72,12 +72,14 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
  * Swaps a filled rebuild in, or rolls a swapped one back: answers read its generations, and the former ones are kept.
  * Order: the intent → `writes` → caught up → `reads` → `data_change` → the result; {@link completeSwap} continues after
  * a crash in between.
+ * @param from the pointers at which the rebuild's tables were cloned: they must not have moved since
  * @returns undefined when another process has changed the rebuild's state meanwhile; then nothing was done
  */
 export async function swap(
   context: RebuildContext,
   record: RebuildRecord,
-  state: 'swapping' | 'rolling-back'
+  state: 'swapping' | 'rolling-back',
+  from?: Pointers
 ): Promise<SwapReport | undefined> {
   const { store } = context
   await requireOwnStatements(context, record)
@@ -92,16 +94,27 @@ export async function swap(
     if (state === 'rolling-back') await requireNoImportUndo(context, record)
     await resetVerifications(context, record, records)
     const pointers = await store.do(readPointers)
+    if (from !== undefined) requireUnmoved(record, from, pointers)
     await check()
     const replaces = record.waiting.map((each) => {
       const { owner, tables, reads } = pointers.of(each)
       return { owner, tables: [...tables], generation: reads }
     })
-    return await storeRebuild(store, record, { state, reason: null, replaces })
+    const by = record.key === null ? 'operator' : 'key'
+    return await storeRebuild(store, record, { state, reason: null, replaces }, by)
   })
   if (intended === undefined) return undefined
   const lateMs = await completeSwap(context, intended)
   return lateMs === undefined ? undefined : { id: record.id, caughtUp, lateMs }
+}
+
+/** Throws {@link StepsHeld} if the pointers of a rebuild's owners have moved, or are being moved. */
+export function requireUnmoved({ id, waiting }: RebuildRecord, from: Pointers, now: Pointers): void {
+  const isUnmoved = waiting.every((each) => {
+    const { reads, writes } = now.of(each)
+    return reads === writes && reads === from.of(each).reads
+  })
+  if (!isUnmoved) throw new StepsHeld(`Other tables are swapped in, so rebuild ${id} begins again with these.`)
 }
 
 /** Throws a {@link RebuildRefused} if tables that answers would read are damaged, or computed from such ones. */
@@ -145,7 +158,7 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   }
   const lateMs = performance.now() - begunAt
   if (moved === undefined) return (await isDone(context, record)) ? lateMs : undefined
-  await runner.announceAll(record.unit)
+  await runner.announceAll(record.unit, record.key ?? undefined)
   const { replaces } = record
   if (replaces === null)
     throw new Error(`rebuild ${record.id} is ${record.state} but has no record of what it replaces`)
@@ -154,7 +167,7 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
     await store.do(replaceReadViews, { all: false })
     const state = resultOf(record)
     await storeRebuild(store, record, { state, waiting: replaces, replaces: null })
-    if (state === 'swapped') await dropReplaced(context, record)
+    if (state === 'swapped') await dropReplaced(context, record, replaces)
   })
   return lateMs
 }
@@ -205,20 +218,21 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
       await copyLate(live, { ...stepContextOf(context, record, live), store: store.with({ names }) }, topic)
     }
     await check()
-    const readsChanged = live.pointers.readsChanged + 1
+    const changed = live.pointers.readsChanged + 1
     await store.do(
       storePointers,
       live.pointers.version + 1,
       moved.map(({ pointer, tables, generation }) => {
         if (what === 'back') return { ...pointer, writes: pointer.reads }
         // Before `reads` moves, answers read tables that only the new version has at generation 0.
+        const readsChanged = record.key === null ? changed : pointer.readsChanged
         const read = what === 'reads' ? { tables, reads: generation, readsChanged } : {}
         return { ...pointer, writes: generation, ...read }
       })
     )
     // Under the same lock: another process that completes this swap could move `writes` again in between.
     if (what === 'back') {
-      const state = record.state === 'swapping' ? 'filled' : 'swapped'
+      const state = record.state !== 'swapping' ? 'swapped' : record.key === null ? 'filled' : 'filling'
       await storeRebuild(store, record, { state, replaces: null }, 'recovery')
     }
     return what
@@ -271,13 +285,13 @@ export async function atRest<Result>(
   return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.whilePaused(betweenPasses)
 }
 
-/** Throws a {@link RebuildRefused} while another swap moves pointers of the same projections. */
+/** Throws {@link StepsHeld} while another swap moves pointers of the same projections. */
 function requireNoOtherSwap({ id, unit }: RebuildRecord, records: readonly RebuildRecord[]): void {
   const other = records.find(
     (each) => each.id !== id && isInterrupted(each) && each.unit.some((name) => unit.includes(name))
   )
   if (other === undefined) return
-  throw new RebuildRefused(
+  throw new StepsHeld(
     `Rebuild ${other.id} of ${other.projection} is ${other.state} and has some of the same projections. Repeat it ` +
       'when that has ended.'
   )
@@ -297,10 +311,16 @@ async function resetVerifications(
 }
 
 /** Marks the generations that earlier swaps replaced as dropped: a rollback returns to the newest replaced one only. */
-async function dropReplaced({ store }: RebuildContext, swapped: RebuildRecord): Promise<void> {
+async function dropReplaced(
+  { store }: RebuildContext,
+  swapped: RebuildRecord,
+  replaced: NonNullable<RebuildRecord['replaces']>
+): Promise<void> {
   for (const record of await readRebuilds(store)) {
-    // Several processes may complete a swap; a slow one also sees rebuilds that were swapped in later.
-    if (record.id >= swapped.id || record.state !== 'swapped') continue
+    // Several processes may complete a swap; a slow one also sees rebuilds that were swapped in later. A rebuild of one
+    // key may have begun after this one, and been swapped in before it.
+    const isEarlier = record.id < swapped.id || replaced.some(({ generation }) => generation === record.id)
+    if (!isEarlier || record.id === swapped.id || record.state !== 'swapped') continue
     if (!record.unit.some((name) => swapped.unit.includes(name))) continue
     await storeRebuild(store, record, { state: 'dropped', reason: `rebuild ${swapped.id} was swapped in` })
   }

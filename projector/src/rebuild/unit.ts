@@ -13,6 +13,8 @@ export type RebuildRequest = {
   readonly isFromLog: boolean
   /** Most events per second of the fill. */
   readonly rate?: number
+  /** The only key that is corrected, as an operator wrote it. */
+  readonly key?: string
   /** The import that is undone; then all projections of the topic are rebuilt. */
   readonly retracts: string | null
   /** True if its swap and its end need no operator. */

@@ -12,6 +12,7 @@ import {
   type Sides
 } from '../store/comparison.js'
 import type { Store, TableNames } from '../store/operation.js'
+import { type Projection, tablesOf } from '../store/projection.js'
 import type { Difference, VerifyReport } from './contract.js'
 
 /** Differences that are listed; all are counted. */
@@ -26,6 +27,16 @@ const BUCKETS_AT_ONCE = 10
 
 /** A compared table, and the topic of its events. */
 export type Compared = { readonly table: string; readonly from: Topic; readonly leftOut: LeftOut }
+
+/** Returns the tables that projections write, without their void rows. */
+export function comparedOf(unit: readonly Projection[]): Compared[] {
+  return unit.flatMap((projection) =>
+    tablesOf(projection).map((table) => {
+      const condition = projection.voids?.[table]
+      return { table, from: projection.from, leftOut: condition === undefined ? undefined : { condition } }
+    })
+  )
+}
 
 /**
  * Compares live tables with rebuilt ones while nothing writes to them: the count of rows and a hash without their order

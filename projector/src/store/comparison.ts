@@ -2,6 +2,7 @@ import type { Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { Progress } from './checkpoint.js'
 import { operation } from './operation.js'
+import type { KeyCondition } from './projection.js'
 
 /*
  * Compares two tables: rows are divided into buckets by their key; a hash per bucket shows which differ. Names of
@@ -26,6 +27,8 @@ export type Side = {
   readonly leftOut: LeftOut
   /** Number of buckets. */
   readonly buckets: number
+  /** The only rows that are compared, by columns of the table's key. */
+  readonly key?: KeyCondition
 }
 
 export type Sides = { readonly live: Side; readonly fresh: Side }
@@ -181,7 +184,7 @@ function differing(sides: Sides): string {
   const keys = key.map((column) => `r.${column} AS ${column}`).join(', ')
   const part = (side: Side, n: number) =>
     `SELECT ${keys}, ${n} AS side, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
-     WHERE ${isIn(side)} AND ${isCompared(side)}`
+     PREWHERE ${side.key === undefined ? 'true' : side.key('r.')} WHERE ${isIn(side)} AND ${isCompared(side)}`
   const columns = key.map((column) => `s.${column}`).join(', ')
   return `
     SELECT ${columns} FROM (${part(sides.live, 0)} UNION ALL ${part(sides.fresh, 1)}) AS s

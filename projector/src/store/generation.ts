@@ -16,7 +16,10 @@ export type Pointer = {
   readonly tables: readonly string[]
   readonly writes: number
   readonly reads: number
-  /** Counts the changes of `reads` of all owners: the count at the last one of this owner. */
+  /**
+   * Counts the changes of `reads` of all owners after which any answer may differ: the count at the last one of this
+   * owner. Tables that differ in the rows of one key are announced by that key.
+   */
   readonly readsChanged: number
 }
 
@@ -61,7 +64,7 @@ export class Pointers {
         return reads === 0 ? reader : generationName(reader, reads)
       },
       counterOf: (projection) => this.#byOwner.get(projectionCheckpoint(projection))?.readsChanged ?? 0,
-      counter: this.readsChanged
+      counter: this.version
     }
   }
 }

@@ -112,6 +112,19 @@ export type KeyValues = readonly (string | number)[]
  */
 export type KeySlice = { readonly from?: KeyValues | undefined; readonly to?: KeyValues | undefined }
 
+/** The condition that an event, or a row, is of one key: by the prefix of its columns in a statement, such as `e.`. */
+export type KeyCondition = (prefix: string) => string
+
+/**
+ * Returns the columns of a projection's key, which its events and all its tables have; none if a row may be of several
+ * keys.
+ */
+export function keyColumnsOf(projection: Projection): readonly string[] {
+  const columns = [...projection.touches.key.matchAll(/\be\.(\w+)/g)].map(([, column = '']) => column)
+  const tables = projection.form === 'fold' ? Object.values(projection.into) : [projection.columns]
+  return columns.every((column) => tables.every((each) => each.includes(column))) ? columns : []
+}
+
 /** Returns the tables that a projection writes. */
 export function tablesOf(projection: Projection): readonly string[] {
   return projection.form === 'fold' ? Object.keys(projection.into) : [projection.into]

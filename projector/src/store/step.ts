@@ -6,6 +6,7 @@ import { operation } from './operation.js'
 import {
   type FoldProjection,
   type KeyColumns,
+  type KeyCondition,
   type KeySlice,
   type KeyValues,
   type Projection,
@@ -25,6 +26,8 @@ export type StepInput = {
   readonly isLate: boolean
   /** Consumes these keys whole, instead of the range. */
   readonly slice?: KeySlice
+  /** Consumes only the events of this key in the range. */
+  readonly key?: KeyCondition
 }
 
 /** The keys that the events of a range touch, with their first and last instant; only `*` if there are too many. */
@@ -49,9 +52,9 @@ export type TouchedKey = {
  */
 export const makeRows = operation(
   'makes rows',
-  async (tables, projection: SqlProjection, { range, isLate, slice }: StepInput): Promise<void> => {
+  async (tables, projection: SqlProjection, { range, isLate, slice, key: only }: StepInput): Promise<void> => {
     const { into, columns, select, selectSlice = '', selectWhenLate = select, key = {} } = projection
-    const { sql, parameters } = slice === undefined ? conditionOf(range) : conditionOfSlice(key, slice)
+    const { sql, parameters } = slice === undefined ? conditionOn(range, only) : conditionOfSlice(key, slice)
     const rows =
       slice === undefined
         ? (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
@@ -146,10 +149,10 @@ export const readKeys = operation(
   async (
     tables,
     projection: FoldProjection,
-    { range, slice }: Pick<StepInput, 'range' | 'slice'>
+    { range, slice, key: only }: Omit<StepInput, 'isLate'>
   ): Promise<TouchedKey[]> => {
     const { from, key, name } = projection
-    const { sql, parameters } = slice === undefined ? conditionOf(range) : conditionOfSlice(key, slice)
+    const { sql, parameters } = slice === undefined ? conditionOn(range, only) : conditionOfSlice(key, slice)
     const [table, alias, since] =
       slice === undefined
         ? [eventTableName(from), 'e', 'toUnixTimestamp64Milli(min(e.observed_at))']
@@ -221,6 +224,12 @@ function identifier(table: string): string {
 }
 
 type Statement = { readonly sql: string; readonly parameters: Parameters }
+
+/** Returns the condition on the events `e` of a range, or on those of one key. */
+function conditionOn(range: Range, key: KeyCondition | undefined): Statement {
+  const { sql, parameters } = conditionOf(range)
+  return { sql: key === undefined ? sql : `${sql} AND ${key('e.')}`, parameters }
+}
 
 /**
  * Returns the condition that the key of a row `k` lies in a slice: by columns, because tuples are not searched in the

@@ -43,6 +43,11 @@ export const dropTable = operation('drops a table', async (tables, name: string)
   await tables.execute(`DROP TABLE IF EXISTS ${name}`)
 })
 
+/** Empties a table. */
+export const emptyTable = operation('empties a table', async (tables, name: string): Promise<void> => {
+  await tables.execute(`ALTER TABLE ${name} DROP PARTITION ALL`)
+})
+
 /** Reads the partitions of a table that have rows. The list of its parts would say what one replica has by now. */
 export const readPartitions = operation(
   'reads partitions of a table',

@@ -12,9 +12,12 @@ export type ServingTables = {
   nameOf(table: string): string
   /** Returns the engine's name of the checkpoint of the reader that fills tables: `project:title-count__7`. */
   checkpointOf(reader: string): string
-  /** Rises with each change of the generation that is read of a projection; 0 before the first one. */
+  /**
+   * Rises with each change of the generation that is read of a projection, except one that corrects a single key, which
+   * is announced as a change of that key; 0 before the first one.
+   */
   counterOf(projection: string): number
-  /** The highest of all counters: instants with the same one read the same tables. */
+  /** Never falls: instants with the same one read the same tables. */
   readonly counter: number
 }
 

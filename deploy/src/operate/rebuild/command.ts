@@ -11,7 +11,7 @@ import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify, rateOf } from '
 import { rebuild } from './operation.js'
 
 type Options = { json?: boolean; follow?: boolean }
-type StartOptions = Options & { until?: string; fromLog?: boolean; rate?: string }
+type StartOptions = Options & { until?: string; fromLog?: boolean; rate?: string; key?: string }
 
 export function addRebuild(program: Command, terminal: Terminal): void {
   const command = program
@@ -81,13 +81,15 @@ function addFilling(parent: Command, terminal: Terminal): void {
     .option('--until <time|offset>', 'stop there: for inspection, cannot be swapped in')
     .option('--from-log', 'load the event tables from the log first')
     .option('--rate <n>', 'fill at most this many events per second')
+    .option('--key <key>', 'correct the rows of one title or board only, and swap them in')
     .action((projection: string, options: StartOptions) =>
       fill(terminal, projection, options, (operations) =>
         operations.run(rebuild.start, {
           projection,
           ...(options.until === undefined ? {} : { until: options.until }),
           ...(options.fromLog === true ? { isFromLog: true } : {}),
-          ...(options.rate === undefined ? {} : { rate: rateFrom(options.rate, 1) })
+          ...(options.rate === undefined ? {} : { rate: rateFrom(options.rate, 1) }),
+          ...(options.key === undefined ? {} : { key: options.key })
         })
       )
     )
@@ -155,6 +157,8 @@ function waitFor<Answer>(terminal: Terminal, run: (operations: Operations) => Pr
 }
 
 const POLL_MS = 500
+/** A rebuild of one key takes a second or two. */
+const KEY_POLL_MS = 50
 
 /** Shows the progress of a rebuild until it no longer fills. */
 async function follow(
@@ -167,8 +171,9 @@ async function follow(
   try {
     for (let status = begun; ; ) {
       display.update(progressOf(status))
-      if (status.state !== 'filling') return status
-      await pause(POLL_MS)
+      // A swap that no operator requests follows the fill.
+      if (status.state !== 'filling' && status.state !== 'swapping') return status
+      await pause(status.key === null ? POLL_MS : KEY_POLL_MS)
       const found = (await operations.run(rebuild.list, {})).find(({ id }) => id === begun.id)
       if (found === undefined)
         throw new FailureError(`Rebuild ${begun.id} is no longer known; \`gamenet rebuild status\` lists all rebuilds.`)
@@ -193,11 +198,11 @@ const HERE =
 async function fill(
   terminal: Terminal,
   projection: string,
-  options: Options,
+  options: StartOptions,
   begin: (operations: Operations) => Promise<RebuildStatus>
 ): Promise<void> {
   const isShown = options.json !== true
-  const wantsToFollow = options.follow ?? (isShown && terminal.errors.isTTY === true)
+  const wantsToFollow = options.follow ?? (options.key !== undefined || (isShown && terminal.errors.isTTY === true))
   const { status, isFollowed } = await withData(terminal, async (operations, isRunning) => {
     const begun = await withHeartbeat(terminal, begin(operations))
     if (isRunning && !wantsToFollow) return { status: begun, isFollowed: false }
@@ -206,7 +211,9 @@ async function fill(
     return { status: followed, isFollowed: true }
   })
   print(terminal, options.json, status, linesOfStatus(status))
-  if (!isFollowed || status.state === 'filled') return
+  if (!isFollowed || status.state === (status.key === null ? 'filled' : 'swapped')) return
   if (status.state === 'failed') throw new FailureError(`The rebuild of ${projection} failed: ${status.reason}`)
+  if (status.state === 'cancelled' && status.reason !== null)
+    throw new FailureError(`The rebuild of ${status.key} in ${projection} was cancelled: ${status.reason}`)
   terminal.exitCode = 1
 }

@@ -34,7 +34,8 @@ export const rebuild = {
     input: Target.extend({
       until: z.string().exactOptional(),
       isFromLog: Flag.exactOptional(),
-      rate: Rate.pipe(z.number().positive()).exactOptional()
+      rate: Rate.pipe(z.number().positive()).exactOptional(),
+      key: z.string().exactOptional()
     }),
     result: RebuildStatus,
     isFilling: true,
@@ -98,8 +99,8 @@ function action<Input extends { readonly projection: string }, Result>(
     path: `/rebuilds/:projection/${verb}`,
     input,
     inputRule:
-      'The query takes until, isFromLog, rate and acceptDifferences like the options of gamenet rebuild: a flag is ' +
-      'true or false, a rate is a whole number of events per second, from 1 at the start',
+      'The query takes until, isFromLog, rate, key and acceptDifferences like the options of gamenet rebuild: a flag ' +
+      'is true or false, a rate is a whole number of events per second, from 1 at the start',
     result,
     endsWith: 'projector',
     run: async (needs, given) => {

@@ -50,7 +50,7 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
     ['REBUILD', 'PROJECTION', 'DONE', 'RATE', 'LEFT', 'STARTED', 'STATE'],
     ...rebuilds.map((rebuild) => [
       `${rebuild.id}`,
-      rebuild.projection,
+      [rebuild.projection, ...(rebuild.key === null ? [] : [rebuild.key])].join(' '),
       rebuild.state === 'cancelled' ? '' : `${percentOf(rebuild.progress)} %`,
       rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
       rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null
@@ -73,9 +73,14 @@ export function linesOfStatus(rebuild: RebuildStatus): string[] {
 }
 
 /** Returns the commands that an operator may run next. */
-function nextStep({ projection, state, until, tables }: RebuildStatus): string[] {
+function nextStep({ projection, state, until, key, tables, verification }: RebuildStatus): string[] {
   const command = (name: string) => `\`gamenet rebuild ${name} ${projection}\``
   const places = Object.values(tables).join(', ')
+  if (key !== null && state === 'swapped')
+    return [
+      `${key} is right: ${counted(verification?.differences ?? 0, 'row')} differed. ${command('rollback')} undoes ` +
+        `it, ${command('drop')} drops the former tables.`
+    ]
   if (state === 'filling') return [`${command('status')} shows its progress, ${command('pause')} pauses it.`]
   if (state === 'paused' || state === 'failed')
     return [`${command('resume')} continues it, ${command('cancel')} ends it.`]

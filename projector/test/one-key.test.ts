@@ -1,0 +1,420 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ClickHouse } from '@gamenet/engines'
+import { runs } from '@gamenet/engines/testing'
+import { boardKey, decodeEvent, type LogRecord, leaderboardEntryTopic, titleCountTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { type Test, test } from 'tap'
+import {
+  DamagedTables,
+  type Projector,
+  projections,
+  RebuildRefused,
+  type RebuildStatus,
+  storeOver,
+  type Tables
+} from '../src/index.js'
+import { readPointers } from '../src/store/generation.js'
+import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
+import { around } from './around.js'
+import { foldOf, type RowsByTable, readRows } from './fold.js'
+import { latch } from './latch.js'
+import { lockedPasses } from './locks.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, laterGenerations, newestVersion, openTables, projectorOn, servingName } from './pipeline.js'
+
+const RUNS = { ways: 2, deaths: 2 }
+const HISTORY = 'leaderboard-history'
+
+test('a rebuild of one key', async (t) => {
+  // Waits between attempts keep no process alive.
+  const alive = setInterval(() => undefined, 1000)
+  t.teardown(() => clearInterval(alive))
+  const engine = await openTables()
+  await t.test('makes all tables equal the plain fold, however its rows were spoiled', (t) => corrects(t, engine))
+  await t.test('converges when processes die at any of its calls', (t) => outlivesDeaths(t, engine))
+  await t.test('leaves the rows and the identities of other keys unchanged, also when it is rolled back', (t) =>
+    leavesOthers(t, engine)
+  )
+  await t.test('begins again if a whole rebuild is swapped in meanwhile, which may also replace it', (t) =>
+    runsBesideAWholeOne(t, engine)
+  )
+  await t.test('is refused with a sentence, and changes nothing', (t) => refuses(t, engine))
+})
+
+/** A board of the log, or the title of one of its counts: a key that has events. */
+type Spoilt = {
+  readonly projection: string
+  readonly key: string
+  readonly condition: string
+  readonly tables: readonly string[]
+}
+
+/** Columns that somebody edits, with what they get: a version above all others, for one. */
+const EDITED: Readonly<Record<string, string>> = {
+  ...{ online: '4711', max: '4711', rank: '4711', rating: "'4711'", player_keys: '[]', players: '[]' },
+  ...{ version: '18446744073709551615', position: '18446744073709551615' }
+}
+
+type Spoil = (engine: ClickHouse, spoilt: Spoilt, log: MemoryLog) => Promise<void>
+
+const BOARD_TABLES = [
+  ...['leaderboard_history', 'leaderboard_entry', 'leaderboard_change', 'leaderboard_feed', 'rank_reached'],
+  ...['record_history', 'player_entry', 'timed_entry']
+]
+
+function keyIn(log: MemoryLog, topic: typeof leaderboardEntryTopic | typeof titleCountTopic): Spoilt | undefined {
+  const events = recordsOf(log, topic.name).flatMap((record) => {
+    const decoded = decodeEvent(topic as typeof leaderboardEntryTopic, record)
+    return decoded.ok ? [decoded.event] : []
+  })
+  const event = events.at(-1)
+  if (event === undefined) return undefined
+  const { titleId, leaderboardId } = event
+  if (topic === leaderboardEntryTopic)
+    return {
+      projection: HISTORY,
+      key: boardKey(event),
+      condition: `title_id = '${titleId}' AND leaderboard_id = ${leaderboardId}`,
+      tables: BOARD_TABLES
+    }
+  return {
+    projection: 'title-count',
+    key: titleId,
+    condition: `title_id = '${titleId}'`,
+    tables: ['title_count', 'title_count_hour', 'title_count_day']
+  }
+}
+
+function recordsOf(log: MemoryLog, name: string): LogRecord[] {
+  return log.partitions.flatMap(({ topic, records }) => (topic === name ? records : []))
+}
+
+const WAYS: Readonly<Record<'edited' | 'lost' | 'undone', Spoil>> = {
+  /** Values, positions and versions of rows, as somebody edits them. */
+  edited: async ({ control }: ClickHouse, { condition, tables }: Spoilt) => {
+    for (const each of tables) {
+      const table = await servingName(control, each)
+      const edits = await control.rows(
+        `SELECT c.name AS name FROM system.columns AS c WHERE c.database = currentDatabase()
+           AND c.table = {table: String} AND has({edited: Array(String)}, c.name) AND NOT c.is_in_sorting_key`,
+        { table, edited: Object.keys(EDITED) }
+      )
+      const edited = edits.map(({ name }) => `${EDITED[String(name)]} AS ${name}`).join(', ')
+      if (edited !== '')
+        await control.execute(`INSERT INTO ${table} SELECT * REPLACE (${edited}) FROM ${table} WHERE ${condition}`)
+    }
+  },
+  /** Rows are missing, as after a damaged part was detached. */
+  lost: async ({ control }: ClickHouse, { condition, tables }: Spoilt) => {
+    for (const each of tables)
+      await control.execute(`DELETE FROM ${await servingName(control, each)} WHERE ${condition}`)
+  },
+  /** The events of an import are deleted, and the rows that were computed from them are not. */
+  undone: async ({ control }: ClickHouse, { projection, condition }: Spoilt, log: MemoryLog) => {
+    const topic = projection === HISTORY ? leaderboardEntryTopic : titleCountTopic
+    await control.execute(
+      `DELETE FROM event_${topic.name.replaceAll('-', '_')}__0 WHERE ${condition} AND offset % 2 = 0`
+    )
+    const [, titleId = '', board] = /^title_id = '(\w+)'(?: AND leaderboard_id = (\d+))?$/.exec(condition) ?? []
+    for (const record of recordsOf(log, topic.name)) {
+      const decoded = decodeEvent(topic as typeof leaderboardEntryTopic, record)
+      if (!decoded.ok || record.offset % 2 !== 0 || decoded.event.titleId !== titleId) continue
+      if (board !== undefined && decoded.event.leaderboardId !== Number(board)) continue
+      Object.assign(record, { value: new Uint8Array([1]) })
+    }
+  }
+}
+
+/** Starts the rebuild of a key, and waits until it has ended. */
+async function correct({ rebuilds }: Projector, { projection, key }: Pick<Spoilt, 'projection' | 'key'>) {
+  const { id } = await rebuilds.start(projection, { key })
+  return await ended(rebuilds, id)
+}
+
+async function ended(rebuilds: Projector['rebuilds'], id: number): Promise<RebuildStatus> {
+  for (;;) {
+    const found = (await rebuilds.list()).find((each) => each.id === id)
+    if (found !== undefined && !['filling', 'swapping', 'rolling-back'].includes(found.state)) return found
+    await pause(10)
+  }
+}
+
+const Log = fc.array(appendedOf(AnyEvent, [0]), { minLength: 3, maxLength: 5 })
+const Way = fc.constantFrom(...(Object.keys(WAYS) as (keyof typeof WAYS)[]))
+const Topic = fc.constantFrom(leaderboardEntryTopic, titleCountTopic)
+
+async function corrects(t: Test, engine: ClickHouse) {
+  let corrected = 0
+  const property = fc.asyncProperty(Log, Log, Way, Topic, async (first, later, way, topic) => {
+    await emptyTables(engine.control)
+    const log = new MemoryLog(() => 5)
+    for (const each of first) append(log, each)
+    const spoilt = keyIn(log, topic)
+    fc.pre(spoilt !== undefined)
+    if (spoilt === undefined) return
+    const projector = projectorOn(engine, log)
+    projector.start()
+    try {
+      await projector.caughtUp()
+      await WAYS[way](engine, spoilt, log)
+      const correcting = correct(projector, spoilt)
+      for (const each of later) append(log, each)
+      const { state, reason, verification } = await correcting
+      if (state !== 'swapped') throw new Error(`${state}: ${reason}`)
+      await projector.caughtUp()
+      compare(await readRows(engine.control), foldOf(log), false)
+      corrected += verification?.differences ?? 0
+    } finally {
+      await projector.stop()
+    }
+  })
+  await fc.assert(property, { ...runs(RUNS.ways, 11), endOnFailure: true })
+  t.ok(corrected > 0, `${corrected} rows were wrong`)
+}
+
+/** Processes that die one after another, each at a random call; the last one completes what they began. */
+async function outlivesDeaths(t: Test, engine: ClickHouse) {
+  const Lives = fc.array(fc.integer({ min: 1, max: 160 }), { minLength: 3, maxLength: 6 })
+  const property = fc.asyncProperty(Log, Way, Lives, async (appended, way, lives) => {
+    await emptyTables(engine.control)
+    const log = new MemoryLog(() => 5)
+    for (const each of appended) append(log, each)
+    const spoilt = keyIn(log, leaderboardEntryTopic)
+    fc.pre(spoilt !== undefined)
+    if (spoilt === undefined) return
+    const first = projectorOn(engine, log)
+    first.start()
+    await first.caughtUp()
+    await WAYS[way](engine, spoilt, log)
+    await first.stop()
+    for (const calls of [...lives, Infinity]) {
+      const { tables, died } = mortal(engine.rebuild, calls)
+      const projector = projectorOn({ ...engine, rebuild: tables }, log)
+      projector.start()
+      const done = operate(projector, spoilt)
+      await Promise.race([died, done.catch(() => undefined)])
+      await projector.stop()
+      await done.catch((error: unknown) => {
+        if (calls === Infinity) throw error
+      })
+    }
+    const last = projectorOn(engine, log)
+    last.start()
+    await last.caughtUp()
+    compare(await readRows(engine.control), foldOf(log), false)
+    await last.rebuilds.drop(spoilt.projection)
+    await last.stop()
+    const [served] = new Set(await laterGenerations(engine.control))
+    t.match(served, /__\d+$/)
+  })
+  await fc.assert(property, { ...runs(RUNS.deaths, 12), endOnFailure: true })
+}
+
+/** Corrects the key unless an earlier process has. */
+async function operate({ rebuilds }: Projector, { projection, key }: Spoilt): Promise<void> {
+  for (;;) {
+    const [newest] = await rebuilds.list()
+    if (newest === undefined || newest.state === 'cancelled') await rebuilds.start(projection, { key })
+    else if (newest.state === 'swapped') return
+    await pause(10)
+  }
+}
+
+function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<void> } {
+  let calls = 0
+  const death = latch()
+  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    calls += 1
+    // The last call takes effect, but is not acknowledged.
+    if (calls === lastCall) await work()
+    if (calls < lastCall) return await work()
+    death.open()
+    throw new Error('the process died')
+  }
+  return { died: death.opened, tables: around(of, call) }
+}
+
+/** A log with two boards and counts; both boards are spoilt, and one of them is corrected. */
+async function begin(engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 30, seed: 3 })) append(log, each)
+  const projector = projectorOn(engine, log)
+  projector.start()
+  await projector.caughtUp()
+  const spoilt = keyIn(log, leaderboardEntryTopic)
+  if (spoilt === undefined) throw new Error('the log has no board')
+  const before = await readRows(engine.control)
+  await WAYS.edited(engine, { ...spoilt, condition: 'true' }, log)
+  return { log, projector, spoilt, before, after: await readRows(engine.control) }
+}
+
+const isOf =
+  (spoilt: Spoilt) =>
+  ([, row]: readonly [string, { readonly key: string }]) =>
+    row.key === spoilt.key
+const rowsWhere = (all: RowsByTable, isWanted: (row: readonly [string, { readonly key: string }]) => boolean) =>
+  new Map([...all].map(([table, rows]) => [table, new Map([...rows].filter(isWanted))]))
+
+async function leavesOthers(t: Test, engine: ClickHouse) {
+  const { projector, spoilt, before, after } = await begin(engine)
+  const { control } = engine
+  try {
+    const isIts = isOf(spoilt)
+    const isOther: typeof isIts = (row) => !isIts(row)
+    t.strictNotSame(rowsWhere(after, isOther), rowsWhere(before, isOther), 'other boards are wrong, too')
+    for (const [work, expected] of [
+      [() => correct(projector, spoilt), before],
+      [() => projector.rebuilds.rollback(spoilt.projection), after]
+    ] as const) {
+      const version = await newestVersion(control)
+      const serving = await storeOver(control).do(readPointers)
+      await work()
+      const rows = await readRows(control)
+      t.same(rowsWhere(rows, isIts), rowsWhere(expected, isIts), 'the board is right, or as before')
+      t.same(rowsWhere(rows, isOther), rowsWhere(after, isOther), 'no other row is different')
+      const changes = await control.rows(
+        'SELECT DISTINCT d.projection AS projection, d.key AS key FROM data_change AS d WHERE d.version > {version: UInt64} ORDER BY projection',
+        { version: String(version) }
+      )
+      t.same(
+        changes,
+        [...[HISTORY, 'leaderboard-entry', 'player-entry', 'timed-entry']]
+          .sort()
+          .map((projection) => ({ projection, key: spoilt.key })),
+        'only its changes are announced'
+      )
+      const now = await storeOver(control).do(readPointers)
+      t.equal(
+        now.serving.counterOf(HISTORY),
+        serving.serving.counterOf(HISTORY),
+        'the identity of other answers is the same'
+      )
+      t.ok(now.serving.counter > serving.serving.counter, 'and readers know that the tables are others')
+    }
+  } finally {
+    await projector.stop()
+  }
+}
+
+async function runsBesideAWholeOne(t: Test, engine: ClickHouse) {
+  await begin(engine).then(({ projector }) => projector.stop())
+  const { log, projector: first, spoilt } = await begin(engine)
+  await first.stop()
+  const [cloned, swapped] = [latch(), latch()]
+  let isHeld = true
+  const rebuild = around(engine.rebuild, async (work, what) => {
+    if (isHeld && /^DELETE FROM leaderboard_history__2 /.test(what)) {
+      isHeld = false
+      cloned.open()
+      await swapped.opened
+    }
+    return await work()
+  })
+  const shared = { isShared: true, passLock: lockedPasses() }
+  const projector = projectorOn({ ...engine, rebuild }, log, shared)
+  const { rebuilds } = projector
+  projector.start()
+  try {
+    await projector.caughtUp()
+    await rebuilds.start(HISTORY)
+    while ((await rebuilds.list())[0]?.state !== 'filled') await pause(10)
+    await rebuilds.verify(HISTORY)
+    const correcting = correct(projector, spoilt)
+    await cloned.opened
+    const whole = rebuilds.swap(HISTORY, { acceptDifferences: true })
+    swapped.open()
+    await whole
+    t.match(await correcting, { id: 2, state: 'swapped', verification: { isEqual: true } })
+    compare(await readRows(engine.control), foldOf(log), false)
+    t.match(await rebuilds.list(), [
+      { id: 2, state: 'swapped' },
+      { id: 1, state: 'dropped' }
+    ])
+
+    await rebuilds.start(HISTORY)
+    while ((await rebuilds.list())[0]?.state !== 'filled') await pause(10)
+    await rebuilds.verify(HISTORY)
+    t.match(await correct(projector, spoilt), { id: 4, state: 'swapped' })
+    await t.rejects(rebuilds.swap(HISTORY), /Rebuild 3 was not verified against the tables that serve now/)
+    t.ok((await rebuilds.verify(HISTORY)).isEqual)
+    await rebuilds.swap(HISTORY)
+    t.match(await rebuilds.list(), [
+      { id: 4, state: 'dropped' },
+      { id: 3, state: 'swapped' },
+      { id: 2, state: 'dropped' }
+    ])
+    await rebuilds.rollback(HISTORY)
+    compare(await readRows(engine.control), foldOf(log), false)
+    t.same([...new Set((await laterGenerations(engine.control)).map((name) => name.replace(/^.*__/, '')))], ['4'])
+  } finally {
+    swapped.open()
+    await projector.stop()
+  }
+}
+
+async function refuses(t: Test, engine: ClickHouse) {
+  const { log, projector: first, spoilt } = await begin(engine)
+  await first.stop()
+  const damaged = new DamagedTables(storeOver(engine.control), projections)
+  let broken = ''
+  damaged.has = (name) => name === broken
+  const held = latch()
+  let isHeld = false
+  const rebuild = around(engine.rebuild, async (work, what) => {
+    if (isHeld && /^DELETE FROM/.test(what)) await held.opened
+    return await work()
+  })
+  const projector = projectorOn({ ...engine, rebuild }, log, { damaged, catchUpMs: 300 })
+  const { rebuilds } = projector
+  projector.start()
+  try {
+    await projector.caughtUp()
+    for (const [projection, key, sentence] of [
+      ['all', '4d530064', /give a projection instead of all/],
+      ['title-cuont', '4d530064', /There is no projection "title-cuont"; there are/],
+      ['network-count', '4d530064', /cannot be corrected by a title or a board.*gamenet rebuild start network-count\./],
+      ['player', '4d530064/7', /Rows of player cannot be .*gamenet rebuild start player\./],
+      ['presence', 'somebody', /Rows of presence, presence-day cannot be .*gamenet rebuild start presence\./],
+      [HISTORY, '4d530064', /A key of leaderboard-history is <title>\/<board>, such as 4d530064\/1; got "4d530064"/],
+      [HISTORY, '4d530064/', /got "4d530064\/"/],
+      [HISTORY, '4d530064/-1', /got/],
+      [HISTORY, '4d530064/7/8', /got/],
+      ['title-count', `4d530064' OR '1'='1`, /A key of title-count is <title>, such as 4d530064; got/],
+      ['title-count', '4d53ffff', /There is no event and no row of 4d53ffff in event_title_count, .*title_count_day\./]
+    ] as const) {
+      const error = await rebuilds.start(projection, { key }).then(
+        () => undefined,
+        (error: unknown) => error
+      )
+      t.ok(error instanceof RebuildRefused && error.isUsage && sentence.test(error.message), `${error}`)
+    }
+    for (const options of [{ until: '5' }, { isFromLog: true }, { rate: 5 }])
+      await t.rejects(rebuilds.start(HISTORY, { key: spoilt.key, ...options }), /--key cannot be combined with/)
+    broken = 'leaderboard_entry__0'
+    await t.rejects(
+      rebuilds.start('leaderboard-entry', { key: spoilt.key }),
+      /is damaged .*rebuilt as a whole\. Repeat it/
+    )
+    broken = ''
+    t.same(await rebuilds.list(), [])
+
+    isHeld = true
+    const { id } = await rebuilds.start(HISTORY, { key: spoilt.key.toUpperCase() })
+    await t.rejects(
+      rebuilds.start('player-entry', { key: spoilt.key }),
+      /Rebuild 1 of leaderboard-history is filling and has player-entry: it corrects \w+\/\d, and completes by itself/
+    )
+    isHeld = false
+    projector.pause('player-entry')
+    for (const each of fc.sample(appendedOf(AnyBoardEvent, [0]), { numRuns: 3, seed: 3 })) append(log, each)
+    held.open()
+    t.match(await ended(rebuilds, id), { state: 'cancelled', reason: /was not swapped: projection player-entry/ })
+    projector.resume('player-entry')
+    await projector.caughtUp()
+    t.match(await correct(projector, spoilt), { id: 2, state: 'swapped' })
+  } finally {
+    held.open()
+    await projector.stop()
+  }
+}

@@ -132,7 +132,7 @@ function settingsOf(sentence: string): string {
 
 /** Returns whether an error means that an engine is unavailable: `Refusal`, or an error of Kafka's client. */
 function isUnreachable(error: unknown): boolean {
-  return error instanceof Refusal || (error instanceof Error && /cannot be reached/.test(error.message))
+  return error instanceof Refusal || (error instanceof Error && error.name === 'LogUnreachable')
 }
 
 /** Returns whether an error is ClickHouse's or PostgreSQL's about a statement. */

@@ -10,7 +10,7 @@ import { type Test, test } from 'tap'
 import { erase } from '../src/operate/erase/operation.js'
 import { damageOfTables } from '../src/operate/verify/damage-of-tables.js'
 import { openTableDamage } from '../src/stores/damaged-tables.js'
-import { engineFailure } from '../src/stores/engine-failures.js'
+import { engineFailure, noteDamage } from '../src/stores/engine-failures.js'
 import { loggedError } from '../src/stores/logged-error.js'
 import { watchedTables } from '../src/stores/watched-tables.js'
 import { flipMiddle } from './service/damaged-files.js'
@@ -119,6 +119,15 @@ test('requests that do not fit a table are refused if its definition is damaged'
   await t.rejects(read(), { code: 'data_damaged', cause: { code: 47 } })
   const damage = engineFailure(await read().catch((error: unknown) => error), 'chDB')
   t.match(damage, { part: 'tables', what: /damaged$/, repair: /move the folder `tables`/ })
+})
+
+test('a refusal because of a table that is listed as damaged is no other damage', (t) => {
+  const met = new Set<string>()
+  noteDamage(met, engineFailure(new Refusal('data_damaged'), 'chDB'))
+  t.same([...met], [])
+  noteDamage(met, engineFailure(new Refusal('data_damaged', [], { cause: new Error('page 3') }), 'chDB'))
+  t.match([...met], [/^The write side is damaged: page 3/])
+  t.end()
 })
 
 test('the log has a refusal without its stack, unless it has a cause', async (t) => {

@@ -80,7 +80,9 @@ export async function explained(error: unknown, path: string | undefined, tables
 export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof FailureError) return error
   const ofTables = clickHouseErrorIn(error)
-  if (error instanceof Refusal && error.code === 'data_damaged' && ofTables === undefined)
+  const isRefusal = error instanceof Refusal && error.code === 'data_damaged'
+  // A refusal because of a table that is listed as damaged has no cause, and is news of nothing.
+  if (isRefusal && ofTables === undefined && error.cause !== undefined)
     return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(error.cause)}`, RESTORE)
   if (error instanceof LogDamaged) return new FilesDamaged('log', error.what, RESTORE)
   if (isOfLmdbDamage(error))
@@ -91,7 +93,7 @@ export function engineFailure(error: unknown, tables: string): unknown {
       `The tables cannot be written or copied, because ${of} is full. Free space on it, and repeat the command.`
     )
   }
-  if (ofTables !== undefined && (isOfDamage(ofTables) || (error instanceof Refusal && error.code === 'data_damaged'))) {
+  if (ofTables !== undefined && (isOfDamage(ofTables) || isRefusal)) {
     const what = tableOf(ofTables)
     if (tables === 'chDB')
       return new FilesDamaged('tables', `${what} are damaged`, isOfDamage(ofTables) ? REPAIR_TABLES : MAKE_TABLES_AGAIN)

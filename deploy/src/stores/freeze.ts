@@ -2,6 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
 import { readPointers, storeOver } from '@gamenet/projector'
+import { isTableDropped } from '@gamenet/schemas'
 
 /*
  * freeze   hard links to the current files of all tables; merges and deletions do not change them
@@ -119,5 +120,5 @@ async function definitions(folder: string): Promise<Map<string, string>> {
 
 /** The table was changed, dropped or renamed after the list; the next list shows it. */
 function ignoreMissing(error: unknown): void {
-  if (!(error instanceof Error && /UNKNOWN_TABLE/.test(error.message))) throw error
+  if (!isTableDropped(error)) throw error
 }

@@ -79,7 +79,10 @@ export const copyEventsBelow = operation(
   }
 )
 
-/** Counts the events of a partition below an offset, and its dead letters; undone imports are neither. */
+/**
+ * Counts the events of a partition below an offset, and its dead letters that were not retried, which would be events
+ * too; events of undone imports are neither.
+ */
 export const countLoaded = operation(
   'counts loaded events',
   async (
@@ -91,7 +94,8 @@ export const countLoaded = operation(
     const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
     const [row] = await tables.rows(
       `SELECT (SELECT count() FROM {${table}: Identifier} AS t FINAL WHERE ${where}) AS events,
-         (SELECT count() FROM dead_letter AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS deadLetters`,
+         (SELECT count() FROM dead_letter_state AS t WHERE t.topic = {topic: String} AND t.state != 'retried'
+           AND ${where}) AS deadLetters`,
       { ...before, topic }
     )
     return { events: Number(row?.events), deadLetters: Number(row?.deadLetters) }

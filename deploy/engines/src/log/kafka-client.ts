@@ -80,7 +80,9 @@ function tokenIn(text: string): string | undefined {
 }
 
 /** The log is unavailable or does not answer, in contrast to a log that refuses a request. */
-export class LogUnreachable extends Error {}
+export class LogUnreachable extends Error {
+  override readonly name = 'LogUnreachable'
+}
 
 /** Kafka refuses to create topics: it lacks brokers for the replication, or the right to. */
 export class TopicsRefused extends Error {}

@@ -30,4 +30,8 @@ export type StreamFormat = 'TabSeparatedRawWithNames' | 'JSONEachRow' | 'Parquet
 /** Limits of one statement, if they are below the engine's own. */
 export type StatementLimits = { readonly seconds: number; readonly memoryBytes: number }
 
-type ReadOptions = AbortOptions & { readonly limits?: StatementLimits | undefined }
+type ReadOptions = AbortOptions & {
+  readonly limits?: StatementLimits | undefined
+  /** Runs the statement as the user of saved questions, who reads the tables of the datasets only. */
+  readonly isQuestion?: boolean | undefined
+}

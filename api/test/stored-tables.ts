@@ -39,8 +39,8 @@ type Stores = Pick<StoredTables, 'insert' | 'insertRows'>
 let opened: Promise<ClickHouse> | undefined
 
 /** Empty tables for a test. The tests of a process share one database. */
-export async function openStoredTables(): Promise<StoredTables> {
-  opened ??= openSchema()
+export async function openStoredTables(open = () => sharedClickHouse(tap)): Promise<StoredTables> {
+  opened ??= openSchema(await open())
   const clickhouse = await opened
   const filled = await clickhouse.control.rows(
     'SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.total_rows > 0'
@@ -67,8 +67,7 @@ export async function openStoredTables(): Promise<StoredTables> {
   }
 }
 
-async function openSchema(): Promise<ClickHouse> {
-  const clickhouse = await sharedClickHouse(tap)
+async function openSchema(clickhouse: ClickHouse): Promise<ClickHouse> {
   for (const file of (await readdir(MIGRATIONS)).sort()) {
     const text = (await readFile(new URL(file, MIGRATIONS), 'utf8')).replaceAll(/--.*$/gm, '').replaceAll('__*', '__0')
     for (const statement of text.split(/;$/m)) if (statement.trim() !== '') await clickhouse.loader.execute(statement)

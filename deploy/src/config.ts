@@ -87,6 +87,9 @@ export const SECRETS = [
   'SQL_PASSWORD'
 ] as const
 
+/** Nothing slows down who guesses it. */
+export const SQL_PASSWORD_LENGTH_MIN = 20
+
 /**
  * All variables of the service but the files of {@link SECRETS}, with the unit in the name, the default and the allowed
  * values.
@@ -174,7 +177,8 @@ const Environment = z.object({
   POSTGRES_LISTEN_URL: postgresUrl().optional(),
   SQL_PASSWORD: z
     .string()
-    .regex(/^[\x21-\x7e]{8,}$/, 'expected at least 8 visible ASCII characters')
+    .regex(/^[\x21-\x7e]*$/, 'expected visible ASCII characters')
+    .min(SQL_PASSWORD_LENGTH_MIN, `expected at least ${SQL_PASSWORD_LENGTH_MIN} characters`)
     .optional(),
   WRITES_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
   SESSION_CHECKS_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),

@@ -30,7 +30,7 @@ const GO_DRIVER = 'github.com/ClickHouse/clickhouse-go/v2@v2.51.0'
 const DRIVERS = new URL('deploy/test/drivers/', ROOT)
 /** Debian's package `r-base-core`. */
 const RSCRIPT = '/usr/bin/Rscript'
-const SQL_PASSWORD = 'password-of-tests'
+const SQL_PASSWORD = 'password-of-analysts-in-tests'
 const START_MS = Date.UTC(2025, 0, 1)
 const MINUTES = 90 * 1440
 const STEP_MINUTES = 5
@@ -138,7 +138,7 @@ print(len(client.query(${JSON.stringify(statement)}).result_rows))`)
     await go('mod', 'init', 'sqlclient')
     await go('get', GO_DRIVER)
     const lines = (await go('run', '.', statement)).trim().split('\n')
-    t.equal(lines[0], 'default')
+    t.equal(lines[0], 'gamenet_analyst')
     t.ok(lines.includes('title_count'))
     t.same(lines.slice(-31 * 24 * TITLES.length - columns.length, -31 * 24 * TITLES.length), columns)
   })

@@ -28,6 +28,7 @@ export type TableStatement = {
   readonly sql: string
   readonly parameters: Readonly<Record<string, unknown>>
   readonly limits?: StatementLimits
+  readonly isQuestion?: boolean
 }
 
 /** Returns the table of a body that is a list of rows. */

@@ -307,7 +307,8 @@ class Answering {
     const found = selected === undefined ? (await this.#find(resolved, signal)).answer : undefined
     const body = (): unknown => JSON.parse(new TextDecoder().decode(found?.body))
     const statement = selected ?? answeredTable(table, { ...resolved, body: body() }, engine)
-    const options = { format: engine, signal, limits: statement.limits }
+    const { limits, isQuestion } = statement
+    const options = { format: engine, signal, limits, isQuestion }
     const tables = withServing(this.#needs.tables, resolved.serving)
     const stream = await tables.stream(statement.sql, statement.parameters, options)
     return { body: stream, headers: found?.headers, isKept: found?.isProvisional !== true }

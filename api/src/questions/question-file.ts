@@ -53,7 +53,7 @@ const LIMITS_MAX: QuestionLimits = { seconds: 30, memoryBytes: 512 * MIB, rows: 
 const NAME = /^([a-z][a-z0-9-]{0,63})\.sql$/
 const PARAMETER_NAME = /^[a-z][A-Za-z0-9_]*$/
 
-/** Reads a question's file. Throws a {@link QuestionFault}. `codeOf` blanks out strings and comments of a statement. */
+/** Reads a question's file. Throws a {@link QuestionFault}. `codeOf` blanks out strings and comments. */
 export function readQuestionFile(file: string, text: string, codeOf: (sql: string) => string): QuestionFile {
   const name = NAME.exec(file)?.[1]
   if (name === undefined) {
@@ -181,10 +181,10 @@ const moment: ParameterType = {
 const exactMoment: ParameterType = { ...moment, bind: (value) => (Number(value) / 1000).toFixed(3).padStart(14, '0') }
 
 /**
- * Text that names a file where a statement makes a time zone of it. The start finds only those zones of text that are
- * constants.
+ * Text that names a file where a statement makes a time zone of it, or a type with a zone in quotes. The start finds
+ * only those zones of text that are constants.
  */
-const PATH_OF_ZONE = /^(?:file:|\/)|\.\.\//i
+const PATH_OF_ZONE = /(?:^|['$])(?:file:|\/)|\.\.\//i
 
 const TYPES: Readonly<Record<string, ParameterType>> = {
   String: { ...plain(() => text({ example: 'x', isPath: PATH_OF_ZONE }), ''), isText: true },

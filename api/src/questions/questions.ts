@@ -13,16 +13,9 @@ export type QuestionNeeds = {
   readonly files: readonly { readonly file: string; readonly text: string }[]
   /** With the names of the tables that are read now. */
   readonly tables: StreamedTables
-  /**
-   * Returns a statement as the engine's parser writes it if it is one SELECT over these tables; rejects with the
-   * reason.
-   */
-  check(statement: string, parameters: Values): Promise<string>
+  /** Blanks out strings and comments. The engine refuses placeholders that it does not find. */
   codeOf(sql: string): string
 }
-
-/** The tables that a question may name: the datasets, by their names with underscores. */
-export const QUESTION_TABLES: readonly string[] = datasets.map(tableOf)
 
 /** Returns the endpoints of the questions without a fault, and every fault. Rejects if the engine is unavailable. */
 export async function questionEndpoints(
@@ -48,11 +41,14 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
     throw parameterFault(question, taken.name, 'has the name of a table; rename it')
   }
   const samples = samplesOf(question, 0)
-  const statement = await checkedStatement(question, samples, needs)
+  const statement = await parsedStatement(question, needs)
   const used = datasets.filter((dataset) => new RegExp(`\\b${tableOf(dataset)}\\b`).test(statement))
-  const sql = limited(used, statement, limits.rows)
+  const whole = overDatasets(used, statement)
+  // A truncated answer would look complete.
+  const sql = `${whole} WHERE throwIf(rowNumberInAllBlocks() >= ${limits.rows}, 'rows') = 0`
   await refuseZonesOfText(question, sql, needs)
   const columns = await columnsOf(question, sql, samples, needs)
+  await refuseUnstable(question, whole, samples, needs)
   const row = z.object(Object.fromEntries(columns.map(({ name, schema }) => [name, schema])))
   const bound = (input: Values) =>
     Object.fromEntries(parameters.map((each) => [each.name, each.type.bind(input[each.name])]))
@@ -70,13 +66,13 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
     reads: () => used.map(({ projection }) => ({ projection })),
     answer: async (input, { tables, signal }) => ({
       body: await tables
-        .json(`SELECT ${shown} FROM (${sql}) AS t`, bound(input as Values), { signal, limits })
+        .json(`SELECT ${shown} FROM (${sql}) AS t`, bound(input as Values), { signal, limits, isQuestion: true })
         .catch((error: unknown) => Promise.reject(failureOf(error, question)))
     }),
     table: {
       row,
       rows: (body) => body as object[],
-      select: (input) => ({ sql, parameters: bound(input as Values), limits }),
+      select: (input) => ({ sql, parameters: bound(input as Values), limits, isQuestion: true }),
       failure: (error) => failureOf(error, question)
     },
     response,
@@ -85,36 +81,68 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
   }
 }
 
-async function checkedStatement(question: QuestionFile, samples: Values, { check }: QuestionNeeds): Promise<string> {
-  return await check(question.text, samples).catch((error: unknown) => Promise.reject(faultOf(error, question)))
+/** Returns the statement as the engine's parser writes it: one SELECT. Line numbers of its errors are the file's. */
+async function parsedStatement(question: QuestionFile, needs: QuestionNeeds): Promise<string> {
+  const sql = 'SELECT formatQuery({statement: String}) AS text'
+  const [row] = await asked(sql, { statement: question.text }, question, needs)
+  const statement = String(row?.text)
+  if (/^(SELECT|WITH)\b|^\(/.test(statement)) return statement
+  const what = `the statement begins with ${statement.split(/\s/, 1)}; only SELECT is allowed`
+  throw new QuestionFault(question.file, lineOf(question), what)
 }
 
-/**
- * Returns the statement over the datasets. It fails beyond its limit of rows, because a truncated answer would look
- * complete.
- */
-function limited(used: readonly Dataset[], statement: string, rows: number): string {
+/** Resolves with the rows of a statement, as the user of questions; rejects with a fault of the file. */
+async function asked(
+  sql: string,
+  values: Values,
+  question: QuestionFile,
+  { tables }: Pick<QuestionNeeds, 'tables'>
+): Promise<Readonly<Record<string, unknown>>[]> {
+  const json = await tables
+    .json(sql, values, { isQuestion: true })
+    .catch((error: unknown) => Promise.reject(faultOf(error, question)))
+  return JSON.parse(new TextDecoder().decode(json))
+}
+
+/** Refuses functions such as `now` and `rand`, by the engine's own list. */
+async function refuseUnstable(
+  question: QuestionFile,
+  sql: string,
+  samples: Values,
+  needs: QuestionNeeds
+): Promise<void> {
+  const tree = await asked(`EXPLAIN QUERY TREE ${sql}`, samples, question, needs)
+  const names = tree.flatMap((row) => /function_name: (\w+)/.exec(String(Object.values(row)))?.[1] ?? [])
+  const unstable = `SELECT f.name AS name FROM system.functions AS f
+    WHERE f.deterministic = 0 AND f.name IN {names: Array(String)} LIMIT 1`
+  const [found] = await asked(unstable, { names: [...new Set(names)] }, question, needs)
+  if (found === undefined) return
+  const what = `the function ${found.name} changes the answer without a change of data; take the value as a parameter`
+  throw new QuestionFault(question.file, lineOf(question, String(found.name)), what)
+}
+
+/** Returns the statement with the datasets as common table expressions. */
+function overDatasets(used: readonly Dataset[], statement: string): string {
   const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => `{${table}: Identifier}`)})`)
-  const before = views.length === 0 ? '' : `WITH ${views.join(', ')} `
-  return `${before}SELECT * FROM (${statement}) AS q WHERE throwIf(rowNumberInAllBlocks() >= ${rows}, 'rows') = 0`
+  return `${views.length === 0 ? '' : `WITH ${views.join(', ')} `}SELECT * FROM (${statement}) AS q`
 }
 
-/** A word that names no zone and occurs in no statement. */
-const NO_ZONE = 'no-such-zone-7f3a'
+/** A word that names no zone and no type, and occurs in no statement. */
+const NO_ZONE = 'no_such_zone_7f3a'
 
 /**
- * Refuses a question whose text can reach a time zone: the engine opens the file that a zone names (`file:/path`).
- * Zones are constants, which it resolves before it reads rows.
+ * Refuses a question whose text can reach a time zone or a type, which can have one: the engine opens the file that a
+ * zone names (`file:/path`). Zones and types are constants, which it resolves before it reads rows.
  */
 async function refuseZonesOfText(question: QuestionFile, sql: string, { tables }: QuestionNeeds): Promise<void> {
   for (const { name, type } of question.parameters) {
     for (const at of type.isText ? ([0, 1] as const) : []) {
       const values = { ...samplesOf(question, at), [name]: NO_ZONE }
-      const failed = await tables.rows(`DESCRIBE TABLE (${sql})`, values).catch((error: unknown) => error)
+      const failed = await asked(`DESCRIBE TABLE (${sql})`, values, question, { tables }).catch((error) => error)
       if (failed instanceof Refusal) throw failed
-      const reason = failed instanceof Error ? reasonIn(failed) : ''
-      if (!reason.includes(NO_ZONE) || !/time ?zone/i.test(reason)) continue
-      const what = `is text and reaches a time zone, which can name a file; write {${name}: TimeZone}`
+      const reason = failed instanceof QuestionFault ? failed.reason : ''
+      if (!reason.includes(NO_ZONE) || !/time ?zone|data type/i.test(reason)) continue
+      const what = `is text and reaches a time zone or a type, which can name a file; write {${name}: TimeZone}`
       throw parameterFault(question, name, what)
     }
   }
@@ -135,11 +163,9 @@ async function columnsOf(
   question: QuestionFile,
   sql: string,
   samples: Values,
-  { tables }: QuestionNeeds
+  needs: QuestionNeeds
 ): Promise<QuestionColumn[]> {
-  const rows = await tables
-    .rows(`DESCRIBE TABLE (${sql})`, samples)
-    .catch((error: unknown) => Promise.reject(faultOf(error, question)))
+  const rows = await asked(`DESCRIBE TABLE (${sql})`, samples, question, needs)
   return z
     .array(z.object({ name: z.string(), type: z.string() }))
     .parse(rows)
@@ -189,7 +215,7 @@ function faultOf(error: unknown, question: QuestionFile): unknown {
 
 /** Returns the reason in an engine's error, without its place in the statement. */
 function reasonIn(error: unknown): string {
-  const said = errorMessage(error).replace(/^.*?DB::Exception: /s, '')
+  const said = errorMessage(error).replace(/^(?:.*?DB::Exception: |Code: \d+\. )/s, '')
   return said.replace(/(: In scope | \[in: |: [Ww]hile (?!converting)|\. \([A-Z_0-9]+\)| Look at https).*$/s, '').trim()
 }
 

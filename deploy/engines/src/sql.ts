@@ -1,15 +1,7 @@
 /*
- * Statements of analysts, which run in a separate process.
+ * SQL of people who read datasets and nothing else.
  */
-export { statusOf } from './clickhouse/http-status.js'
+export { ClickHouseError } from './clickhouse/clickhouse.js'
 export { codeOf } from './clickhouse/parameters.js'
-export {
-  ANALYST_FORMATS,
-  ANALYST_LIMITS,
-  type Analyst,
-  type AnalystFormat,
-  type AnalystLimits,
-  openAnalyst,
-  StatementFailed
-} from './sql/analyst.js'
-export { STATEMENT_LENGTH_MAX, StatementRefused } from './sql/check-select.js'
+export { ANALYST, ANALYST_SECONDS, readerStatements } from './clickhouse/readers.js'
+export { type Analyst, openAnalyst } from './sql/analyst.js'

@@ -507,11 +507,4 @@ const streams = (name: string, open: Open): void => {
     }
     await until(async () => stats().lanes.exports.running === 0)
   })
-
-  test(`${name}: a statement is explained as it is, not as a simplified subquery`, async (t) => {
-    const { readers } = await open(t)
-    const lines = await readers.explain(`SELECT {a: String} AS x, '\\n' AS \`y\nz\` FROM numbers(1)`, { a: 'b' })
-    t.match(lines, [/^SelectWithUnionQuery/, /^ ExpressionList/, /^ {2}SelectQuery/])
-    t.ok(lines.some((line) => line.includes('TableExpression')))
-  })
 }

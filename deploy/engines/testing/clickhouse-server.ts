@@ -33,8 +33,8 @@ export const startClickHouseServer = async (
 ): Promise<ClickHouseServer> => {
   const path = options.path ?? mkdtempSync(join(tmpdir(), 'gamenet-clickhouse-'))
   mkdirSync(path, { recursive: true })
-  const { port } = options
-  const child = await startChild({ memoryBytes: MEMORY_BYTES, password: PASSWORD, grants: ALL_RIGHTS, path, port })
+  const ports = [options.port ?? 0]
+  const child = await startChild({ memoryBytes: MEMORY_BYTES, password: PASSWORD, grants: ALL_RIGHTS, path, ports })
   return {
     url: clickHouseUrl(child.ports[0] ?? 0),
     ask: asker(child, PASSWORD),

@@ -377,3 +377,71 @@ export const HUGE_STATEMENTS: readonly string[] = [
   `${'SELECT * FROM ('.repeat(100)}SELECT file('/etc/passwd')${')'.repeat(100)}`,
   `SELECT ${'CASE WHEN 1 THEN '.repeat(2000)}1${' END'.repeat(2000)}`
 ]
+
+/** A file of somebody else, and a port that nobody may connect to: tests put theirs in their place. */
+const PATH = '/etc/passwd'
+const ADDRESS = '127.0.0.1:9'
+
+/** Zones, types, quotes, parameters, and all that takes a path or an address. */
+export const MORE_HOSTILE_STATEMENTS: readonly string[] = [
+  ...['/proc/self/fd/0', '/proc/self/fd/1', '/proc/self/fd/9', '/proc/1/environ', '/proc/self/environ', PATH].map(
+    (path) => `SELECT toDateTime(0, 'file:${path}')`
+  ),
+  `SELECT toTimeZone(now(), '${PATH}')`,
+  `SELECT toDateTime(0, '../../../..${PATH}')`,
+  `SELECT formatDateTime(now(), '%F', 'file:${PATH}')`,
+  `SELECT dateDiff('day', now(), now(), 'file:${PATH}')`,
+  `SELECT toString(now(), materialize('file:${PATH}'))`,
+  `SELECT fromUnixTimestamp64Milli(0, 'file:${PATH}')`,
+  `SELECT 1 SETTINGS session_timezone = 'file:${PATH}'`,
+  `SELECT CAST(0, 'DateTime(\\'file:${PATH}\\')')`,
+  `SELECT CAST(0, concat('DateTime64(3, ', char(39), 'file:${PATH}', char(39), ')'))`,
+  `SELECT JSONExtract('{"a":1}', 'a', 'Array(DateTime(\\'file:${PATH}\\'))')`,
+  `SELECT {a:DateTime('file:${PATH}')}`,
+  `SELECT defaultValueOfTypeName('DateTime(\\'file:${PATH}\\')')`,
+  `SELECT * FROM values('a DateTime(\\'file:${PATH}\\')', 0)`,
+  `SELECT * FROM format(CSV, 'a DateTime(\\'file:${PATH}\\')', '0')`,
+  `SELECT * FROM generateRandom('a DateTime(\\'file:${PATH}\\')') LIMIT 1`,
+  `SELECT $$ ' $$, {a:String}`,
+  `SELECT $x$ ' $x$, file('${PATH}')`,
+  `SELECT 1 # '\n, {a:String}`,
+  `SELECT 1 #! '\n, file('${PATH}')`,
+  `SELECT ‘'’, {a:String}`,
+  `SELECT “'”, file('${PATH}')`,
+  `SELECT x'27', {a:String}`,
+  `SELECT {a:Identifier}.b`,
+  'SELECT {a:String} SETTINGS param_a = 1',
+  `SELECT printf('%2000000000d', 1)`,
+  `SELECT printf('%s%2000000000s', 'a', 'b')`,
+  `SELECT repeat('a', 2000000000)`,
+  `SELECT groupArray(number) FROM numbers(1000000000)`,
+  `SELECT range(1000000000)`,
+  `SELECT printf('%2000000000d', 1) SETTINGS max_untracked_memory = 10000000000`,
+  `SELECT * FROM (SELECT printf('%2000000000d', 1) SETTINGS max_untracked_memory = 10000000000)`,
+  `SELECT * FROM (SELECT uniqExact(number) FROM numbers(1000000000) SETTINGS max_memory_usage = 0, max_threads = 64)`,
+  `SELECT * FROM (SELECT count() FROM numbers(100000000000) SETTINGS max_execution_time = 0)`,
+  `SELECT * FROM (SELECT * FROM url('http://${ADDRESS}', 'LineAsString') SETTINGS readonly = 0)`,
+  `SELECT file('${PATH}', 'x')`,
+  `SELECT catboostEvaluate('${PATH}', 1.0)`,
+  `SELECT detectLanguage(file('${PATH}'))`,
+  `SELECT encrypt('aes-128-ecb', file('${PATH}'), '1234567812345678')`,
+  ...['file', 'fileCluster'].map((name) => `SELECT * FROM ${name}('${PATH}', 'LineAsString')`),
+  ...['url', 'urlCluster', 's3', 'gcs', 'oss', 'cosn', 'hdfs', 'azureBlobStorage', 'deltaLake', 'iceberg', 'hudi'].map(
+    (name) => `SELECT * FROM ${name}('http://${ADDRESS}/a', 'LineAsString')`
+  ),
+  ...['deltaLakeLocal', 'icebergLocal', 'paimonLocal', 'sqlite', 'filesystem'].map(
+    (name) => `SELECT * FROM ${name}('${PATH}', 'a')`
+  ),
+  ...['remote', 'remoteSecure', 'redis', 'arrowFlight'].map((name) => `SELECT * FROM ${name}('${ADDRESS}', 'a', 'b')`),
+  ...['mysql', 'postgresql', 'mongodb'].map((name) => `SELECT * FROM ${name}('${ADDRESS}', 'a', 'b', 'c', 'd')`),
+  `SELECT * FROM url('http://name-of-nobody.example/', 'LineAsString')`,
+  `SELECT * FROM jdbc('http://${ADDRESS}', 'a', 'b')`,
+  `SELECT * FROM executable('cat ${PATH}', 'LineAsString', 'a String')`,
+  `SELECT * FROM dictionary('a')`,
+  `INSERT INTO FUNCTION file('/tmp/a', 'CSV', 'a String') VALUES ('x')`,
+  `INSERT INTO FUNCTION url('http://${ADDRESS}', 'CSV', 'a String') VALUES ('x')`,
+  `BACKUP DATABASE gamenet_analyst TO File('/tmp/a')`,
+  `CREATE TABLE a (a String) ENGINE = URL('http://${ADDRESS}')`,
+  `SELECT 1 INTO OUTFILE '/tmp/a' TRUNCATE`,
+  'SYSTEM SHUTDOWN'
+]

@@ -1,7 +1,6 @@
 export { type Certificate, selfSigned } from './certificate.js'
 export { ALL_RIGHTS, type ClickHouseServer, clickHouseUrl, startClickHouseServer } from './clickhouse-server.js'
 export { freePort } from './free-port.js'
-export { HOSTILE_STATEMENTS } from './hostile-statements.js'
 export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-broker.js'
 export {
   type BoardReign,

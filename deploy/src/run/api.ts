@@ -41,10 +41,7 @@ export async function openApi(needs: Needs): Promise<string> {
   else await dataVersions.start(POLL_MS)
   const { postgres } = engines
   if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
-  const questions = await readQuestions(config.QUESTIONS_DIR, {
-    clickhouse: engines.clickhouse,
-    tables: withServing(tables, dataVersions.serving)
-  })
+  const questions = await readQuestions(config.QUESTIONS_DIR, withServing(tables, dataVersions.serving))
   const app = await buildApp(
     {
       endpoints: [...endpoints, ...endpointsOf(questions)],

@@ -1,13 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  type Endpoint,
-  QUESTION_TABLES,
-  type QuestionFault,
-  questionEndpoints,
-  type StreamedTables
-} from '@gamenet/api'
-import { type ClickHouse, openStatementCheck } from '@gamenet/engines'
+import { type Endpoint, type QuestionFault, questionEndpoints, type StreamedTables } from '@gamenet/api'
 import { codeOf } from '@gamenet/engines/sql'
 import { errorCode } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
@@ -22,10 +15,7 @@ export function endpointsOf({ endpoints, faults }: Questions): readonly Endpoint
 }
 
 /** Reads and checks the `.sql` files of a folder. Rejects if the folder cannot be read or the engine is unavailable. */
-export async function readQuestions(
-  directory: string | undefined,
-  { clickhouse, tables }: { readonly clickhouse: ClickHouse; readonly tables: StreamedTables }
-): Promise<Questions> {
+export async function readQuestions(directory: string | undefined, tables: StreamedTables): Promise<Questions> {
   if (directory === undefined) return { endpoints: [], faults: [] }
   const found = await readdir(directory).catch((error: unknown) => {
     throw new FailureError(
@@ -35,9 +25,18 @@ export async function readQuestions(
   })
   const names = found.filter((name) => name.endsWith('.sql')).sort()
   const files = await Promise.all(names.map(async (file) => ({ file, text: await textOf(directory, file) })))
-  const check = await openStatementCheck(clickhouse.readers, QUESTION_TABLES)
-  return await questionEndpoints({ files, tables, check, codeOf })
+  await tables.json('SELECT 1 AS one', {}, { isQuestion: true }).catch((error: unknown) => {
+    if (Number(errorCode(error)) !== AUTHENTICATION_FAILED) throw error
+    throw new FailureError(
+      'Questions run as the user gamenet_questions of the ClickHouse server, who cannot sign in with SQL_PASSWORD. ' +
+        'Make this user with `gamenet migrate --analyst`, and give this process the same SQL_PASSWORD.'
+    )
+  })
+  return await questionEndpoints({ files, tables, codeOf })
 }
+
+/** ClickHouse's code. */
+const AUTHENTICATION_FAILED = 516
 
 async function textOf(directory: string, file: string): Promise<string> {
   const text = await readFile(join(directory, file), 'utf8').catch((error: unknown) => {

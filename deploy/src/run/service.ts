@@ -294,10 +294,7 @@ function openOperations(needs: Needs): ServiceOperations {
     ready: needs.readiness.ready,
     checkQuestions: async () => {
       const found = endpointsOf(
-        await readQuestions(config.QUESTIONS_DIR, {
-          clickhouse: engines.clickhouse,
-          tables: withServing(needs.tables, await needs.readSide.serving())
-        })
+        await readQuestions(config.QUESTIONS_DIR, withServing(needs.tables, await needs.readSide.serving()))
       )
       return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
     },

@@ -220,7 +220,7 @@ export function openTables(
   }
   return url === undefined
     ? openChdb({ path, memoryBytes, onLost: endAtOnce, ...reads, ...options })
-    : openClickHouseServer({ url, ca, beforeWrite, ...reads })
+    : openClickHouseServer({ url, ca, beforeWrite, questionsPassword: config.SQL_PASSWORD, ...reads })
 }
 
 /**

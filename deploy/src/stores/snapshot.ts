@@ -33,6 +33,7 @@ export async function takeSnapshot(tables: ClickHouse['control'], folder: string
     { names: [...bareName.keys()] }
   )
   const frozen = `sql${name}`
+  const database = `snapshot_${name}`
   try {
     makeFolder(join(directory, 'parts'))
     for (const { table, path } of rows) {
@@ -49,12 +50,13 @@ export async function takeSnapshot(tables: ClickHouse['control'], folder: string
   }
   return {
     directory,
+    database,
     takenAt,
     position: positionText(positions),
     tables: rows.map(({ table, definition }) => {
       return { name: bareName.get(String(table)) ?? '', definition: String(definition) }
     }),
-    views: datasetViews((table) => `stored.${table}`)
+    views: datasetViews((table) => `${database}.${table}`)
   }
 }
 

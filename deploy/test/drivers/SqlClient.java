@@ -9,14 +9,13 @@ import java.util.Properties;
 public class SqlClient {
   public static void main(String[] arguments) throws Exception {
     Properties properties = new Properties();
-    properties.put("user", "analyst");
+    properties.put("user", "gamenet_analyst");
     properties.put("password", System.getenv("SQL_PASSWORD"));
-    properties.put("compress", "false");
-    String url = "jdbc:clickhouse://127.0.0.1:" + System.getenv("SQL_PORT") + "/default";
+    String url = "jdbc:clickhouse://127.0.0.1:" + System.getenv("SQL_PORT") + "/gamenet_analyst";
     try (Connection connection = DriverManager.getConnection(url, properties)) {
       System.out.println(connection.getMetaData().getDatabaseProductName());
-      print(connection.getMetaData().getTables(null, "default", "title_count", null), "TABLE_TYPE");
-      print(connection.getMetaData().getColumns(null, "default", "title_count", "%"), "COLUMN_NAME");
+      print(connection.getMetaData().getTables(null, "gamenet_analyst", "title_count", null), "TABLE_TYPE");
+      print(connection.getMetaData().getColumns(null, "gamenet_analyst", "title_count", "%"), "COLUMN_NAME");
       String sql = "SELECT count() AS samples FROM title_count WHERE title_id = ? AND observed_at >= ?";
       try (PreparedStatement statement = connection.prepareStatement(sql)) {
         statement.setString(1, "4d530064");

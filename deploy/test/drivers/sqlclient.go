@@ -13,10 +13,10 @@ func main() {
 	db := clickhouse.OpenDB(&clickhouse.Options{
 		Addr:        []string{"127.0.0.1:" + os.Getenv("SQL_PORT")},
 		Protocol:    clickhouse.HTTP,
-		Auth:        clickhouse.Auth{Database: "default", Username: "analyst", Password: os.Getenv("SQL_PASSWORD")},
+		Auth:        clickhouse.Auth{Database: "gamenet_analyst", Username: "gamenet_analyst", Password: os.Getenv("SQL_PASSWORD")},
 		Compression: &clickhouse.Compression{Method: clickhouse.CompressionGZIP},
 	})
-	for _, statement := range append([]string{"SHOW DATABASES", "SHOW TABLES FROM `default`", "DESC TABLE `default`.`title_count`"}, os.Args[1:]...) {
+	for _, statement := range append([]string{"SHOW DATABASES", "SHOW TABLES FROM `gamenet_analyst`", "DESC TABLE `gamenet_analyst`.`title_count`"}, os.Args[1:]...) {
 		rows, err := db.QueryContext(context.Background(), statement)
 		if err != nil {
 			panic(err)

@@ -13,8 +13,8 @@ export type Question = {
 export type Answer = { readonly bytes: Uint8Array; readonly rows: number }
 
 /** Sends one statement of any length to a ClickHouse that {@link startChild} has started. */
-export const asker = (child: Pick<EngineChild, 'ports'>, password: string) => {
-  const headers = { Authorization: `Basic ${Buffer.from(`gamenet:${password}`).toString('base64')}` }
+export const asker = (child: Pick<EngineChild, 'ports'>, password: string, user = 'gamenet') => {
+  const headers = { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
   return async (statement: string, { format, parameters = {}, settings = {} }: Question): Promise<Answer> => {
     const url = new URL(`http://127.0.0.1:${child.ports[0]}/`)
     const query = url.searchParams

@@ -24,11 +24,14 @@ const AF_INET = 2
 const LOWEST_PRIORITY = 19
 const isLinux = process.platform === 'linux'
 
-/** What the engine reads outside of its directory and its libraries. */
+/**
+ * What the engine reads outside of its directory and its libraries. Without `auxv` it looks for the same behind the
+ * environment, which has been moved: it crashes when something else is there.
+ */
 const SYSTEM_FILES = [
   ...['/usr/share/zoneinfo', '/sys/fs/cgroup', '/sys/devices/system', '/proc/meminfo', '/proc/cpuinfo', '/proc/stat'],
   ...['/proc/mounts', '/etc/ld.so.cache'],
-  ...['maps', 'status', 'statm', 'stat', 'smaps_rollup', 'cgroup'].map((name) => `/proc/self/${name}`)
+  ...['maps', 'status', 'statm', 'stat', 'smaps_rollup', 'cgroup', 'auxv'].map((name) => `/proc/self/${name}`)
 ]
 
 const start = firstLine()
@@ -111,7 +114,22 @@ function runServer(): void {
 function announce(): void {
   const ports = listeningPorts()
   if (ports.length < start.ports.length) setTimeout(announce, POLL_MS)
-  else fs.writeSync(1, `${JSON.stringify({ ports, abi } satisfies ChildReady)}\n`)
+  else {
+    if (isLinux && start.statementBytes > 0) limitMemory(start.statementBytes)
+    fs.writeSync(1, `${JSON.stringify({ ports, abi } satisfies ChildReady)}\n`)
+  }
+}
+
+/**
+ * The engine counts the memory of C++ strings, and refuses it too late: `printf('%2000000000d', 1)` takes 4 GiB. The
+ * kernel refuses it, unless the allocator has kept addresses for it.
+ */
+function limitMemory(bytes: number): void {
+  const RLIMIT_DATA = 2
+  const used = /VmData:\s+(\d+) kB/.exec(fs.readFileSync('/proc/self/status', 'latin1'))?.[1]
+  const limit = Buffer.alloc(16)
+  for (const at of [0, 8]) limit.writeBigUInt64LE(BigInt(1024 * Number(used) + bytes), at)
+  libc('setrlimit', RLIMIT_DATA, limit)
 }
 
 function listeningPorts(): number[] {

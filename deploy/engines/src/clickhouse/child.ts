@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { errorMessage } from '@gamenet/schemas'
 import { LIBRARY_PACKAGE } from '../engine-versions.js'
+import { type Readers, readersAsXml } from './readers.js'
 
 /** What the process of an embedded ClickHouse is sent. */
 export type ChildStart = {
@@ -25,6 +26,8 @@ export type ChildStart = {
   readonly abiMax: number
   /** Whether it has the lowest priority. */
   readonly isBackground: boolean
+  /** The memory, with the stacks of further threads, that it may take beyond that of its start; 0 for any. */
+  readonly statementBytes: number
 }
 
 export type ChildReady = {
@@ -48,11 +51,14 @@ export type ChildOptions = {
   readonly password: string
   /** The rights of the user `gamenet`; default: those of a service. */
   readonly grants?: string | undefined
-  /** The port of HTTP; default: any free one. */
-  readonly port?: number | undefined
+  /** The password of those who read datasets, and the seconds of their statements; default: that of the service. */
+  readonly readers?: Pick<Readers, 'password' | 'seconds'> | undefined
+  /** The port of HTTP and, if it is wanted, of the native protocol; default: any free one of HTTP. */
+  readonly ports?: readonly number[] | undefined
   readonly abiMax?: number | undefined
   /** Whether other processes come first. */
   readonly isBackground?: boolean
+  readonly statementBytes?: number
   /** Called with what the process writes to its standard error, at most {@link LINES_MAX} times. */
   readonly log?: ((line: string) => void) | undefined
 }
@@ -62,27 +68,37 @@ const MAIN = fileURLToPath(new URL('./child-main.cjs', import.meta.url))
 const CONFIGURATION = ['clickhouse.xml', 'clickhouse-users.xml'].map(file)
 /** Without threads of V8, which would not be confined. */
 const NODE_OPTIONS = ['--v8-pool-size=0', '--max-semi-space-size=1']
+/** The database of an embedded service. */
+const DATABASE = 'default'
 const LINES_MAX = 100
 const SAID_LENGTH_MAX = 2000
 
 /** Starts a ClickHouse on a directory. Rejects with what the process said if it does not listen. */
 export const startChild = async (options: ChildOptions): Promise<EngineChild> => {
-  const { path, memoryBytes, password, port = 0, abiMax = 0xffff, isBackground = false, log } = options
+  const { path, memoryBytes, password, ports = [0], abiMax = 0xffff, isBackground = false, log } = options
+  const { statementBytes = 0 } = options
+  const readers = readersAsXml({ database: DATABASE, ...(options.readers ?? { password }) })
   const start: ChildStart = {
     parent: process.pid,
     path,
     library: createRequire(import.meta.url).resolve(`${LIBRARY_PACKAGE}/libchdb.so`),
     configuration: CONFIGURATION,
     environment: {
-      GAMENET_HTTP_PORT: String(port),
+      GAMENET_HTTP_PORT: String(ports[0]),
+      GAMENET_TCP_PORT: String(ports[1] ?? 0),
       GAMENET_MEMORY_BYTES: String(Math.floor(memoryBytes)),
       GAMENET_PASSWORD_SHA256: createHash('sha256').update(password).digest('hex'),
       GAMENET_GRANTS: options.grants ?? serviceGrants(),
-      GAMENET_USERS: CONFIGURATION[1] ?? ''
+      GAMENET_USERS: CONFIGURATION[1] ?? '',
+      ...(statementBytes > 0 && { JE_MALLOC_CONF: 'retain:false' }),
+      GAMENET_READERS: readers.users,
+      GAMENET_READER_PROFILES: readers.profiles,
+      GAMENET_READER_QUOTAS: readers.quotas
     },
-    ports: [port],
+    ports,
     abiMax,
-    isBackground
+    isBackground,
+    statementBytes
   }
   // An empty environment: the service's contains its secrets. A group of its own: Ctrl-C goes to the whole group, and
   // the service still needs its engine when it stops.
@@ -117,6 +133,6 @@ const serviceGrants = (): string => {
   const statement = readFileSync(file('clickhouse-grants.sql'), 'utf8').replace(/^--.*$/gm, '')
   return statement
     .replace(/\bTO gamenet;/, '')
-    .replaceAll('gamenet.', 'default.')
+    .replaceAll('gamenet.', `${DATABASE}.`)
     .trim()
 }

@@ -30,11 +30,6 @@ export type Lane = {
    */
   stream(sql: string, parameters: Parameters, options: StreamOptions): Promise<Readable>
   /**
-   * Returns the lines of `EXPLAIN AST` of a SELECT. As a subquery of another query, the statement would be simplified
-   * first.
-   */
-  explain(sql: string, parameters: Parameters): Promise<readonly string[]>
-  /**
    * Inserts lines of JSONCompactEachRow, or a block of columns; resolves when they are stored. A body with an invalid
    * row is refused as a whole. The bytes must not change until the promise settles.
    */
@@ -57,6 +52,8 @@ export type AbortOptions = {
 export type ReadOptions = AbortOptions & {
   /** Limits of this statement, if they are below those of the lane. */
   readonly limits?: { readonly seconds: number; readonly memoryBytes: number } | undefined
+  /** Runs the statement as the user of saved questions, who reads the tables of the datasets only. */
+  readonly isQuestion?: boolean | undefined
 }
 
 export type StreamOptions = ReadOptions & {

@@ -11,15 +11,12 @@ import {
   type Parameters,
   type ReadOptions
 } from './clickhouse.js'
-import { checkPlaceholders } from './parameters.js'
 import { ended, type Running, type Slots } from './slots.js'
 import {
   ANSWER_SETTINGS,
   BODY_SETTINGS,
   bodyLimits,
   checkNames,
-  command,
-  explainedLines,
   jsonArray,
   knownOf,
   type LaneLimits,
@@ -27,31 +24,21 @@ import {
   lowerLimits,
   parseRows,
   QUORUM_SETTINGS,
-  question,
   REPLICATED_SETTINGS,
   type Settings,
   STREAM_SETTINGS,
-  settingsText,
   WRITE_SETTINGS
 } from './statement.js'
 
-/** A statement for a connection, complete with its settings. The tag identifies it in the engine. */
+/** A statement for a connection. The tag identifies it in the engine. */
 export type Statement = {
-  readonly text: string
-  readonly parameters: Parameters
-  readonly tag: string
-  readonly signal?: AbortSignal | undefined
-  /** Of the request: DDL has none in its text. */
-  readonly settings?: Settings | undefined
-}
-
-/** A statement whose answer is streamed. The connection adds settings and format, because their places differ. */
-export type StreamStatement = {
   readonly sql: string
-  readonly settings: string
-  readonly format: FileFormat
   readonly parameters: Parameters
+  readonly settings: Settings
+  readonly format: 'JSONEachRow' | 'TSV' | FileFormat
   readonly tag: string
+  readonly isQuestion?: boolean | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** An answer on its way. `body` ends when the whole answer has been read, and fails with the statement. */
@@ -70,7 +57,7 @@ export type Target = { readonly table: string; readonly columns: readonly string
 export type Connection = {
   /** Returns the bytes of the statement's answer. */
   run(statement: Statement): Promise<Uint8Array>
-  stream(statement: StreamStatement): Promise<Streaming>
+  stream(statement: Statement): Promise<Streaming>
   put(target: Target, body: Body): Promise<void>
 }
 
@@ -128,25 +115,25 @@ export const laneOf = (needs: {
   const read = async (
     sql: string,
     parameters: Parameters,
-    { signal, limits: own }: ReadOptions
+    { signal, limits: own, isQuestion }: ReadOptions
   ): Promise<Uint8Array> => {
-    checkPlaceholders(sql, parameters)
     const { known } = await ready(sql, parameters)
     const tag = newTag()
-    const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, known)
-    const statement = { text: question(sql, settings), parameters, tag, signal }
+    const settings = knownOf({ ...limitsOf(own), ...ANSWER_SETTINGS }, known)
+    const statement: Statement = { sql, parameters, settings, format: 'JSONEachRow', tag, isQuestion, signal }
     return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
   }
   return {
     sync: (tables) => barrier.sync(tables),
     execute: async (sql, parameters = {}, { signal } = {}) => {
-      checkPlaceholders(sql, parameters)
       const { known, isReplicated, writes } = await ready(sql, parameters)
+      // DDL waits for its tables, however long.
+      const isOfRows = /^[\s(]*(INSERT|SELECT|WITH)\b/i.test(sql)
+      const ofRows = isOfRows ? knownOf({ ...limits, ...writes }, known) : {}
+      const settings = { ...ofRows, ...(isReplicated && REPLICATED_SETTINGS) }
       const send = async (): Promise<void> => {
         const tag = newTag()
-        const text = command(sql, settingsText({ ...limits, ...writes, log_comment: tag }, known))
-        const settings = isReplicated ? REPLICATED_SETTINGS : undefined
-        const statement = { text, parameters, tag, signal, settings }
+        const statement: Statement = { sql, parameters, settings, format: 'TSV', tag, signal }
         await run((connection) => {
           needs.beforeWrite?.(needs.name)
           return over(abortable(connection.run(statement), signal, () => kill(tag)))
@@ -156,18 +143,12 @@ export const laneOf = (needs: {
     },
     rows: async (sql, parameters = {}, options = {}) => parseRows(await read(sql, parameters, options)),
     json: (sql, parameters = {}, options = {}) => read(sql, parameters, options),
-    stream: async (sql, parameters, { format, signal, limits: own, rowGroupRows }) => {
-      checkPlaceholders(sql, parameters)
+    stream: async (sql, parameters, { format, signal, limits: own, rowGroupRows, isQuestion }) => {
       const tag = newTag()
       const groups: Settings = rowGroupRows === undefined ? {} : { output_format_parquet_row_group_size: rowGroupRows }
-      const all = { ...limitsOf(own), ...STREAM_SETTINGS, ...groups, log_comment: tag }
-      const settings = settingsText(all, await needs.known())
-      const statement = { sql, settings, format, parameters, tag }
+      const settings = knownOf({ ...limitsOf(own), ...STREAM_SETTINGS, ...groups }, await needs.known())
+      const statement: Statement = { sql, parameters, settings, format, tag, isQuestion }
       return await run((connection) => streamed(connection.stream(statement), signal, () => kill(tag)), signal)
-    },
-    explain: async (sql, parameters) => {
-      const statement = { text: `EXPLAIN AST ${sql}`, parameters, tag: newTag() }
-      return explainedLines(await run((connection) => running(connection.run(statement)), undefined))
     },
     insert: async (table, columns, body) => {
       checkNames(table, columns)

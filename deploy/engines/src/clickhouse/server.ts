@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { pause, Refusal, withSignals } from '@gamenet/schemas'
 import { type Health, type HealthTimes, watchHealth } from '../health.js'
 import { barrierOf } from './barrier.js'
-import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
+import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters as Values } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import {
   type Connection,
@@ -16,20 +16,20 @@ import {
   laneOf,
   newTag,
   running,
-  type Streaming,
-  type StreamStatement
+  type Statement,
+  type Streaming
 } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
+import { QUESTIONS } from './readers.js'
 import { ended, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
-  assignments,
   bodyLimits,
   insertHead,
   LANE_LIMITS,
   type LaneLimits,
   laneSize,
-  question
+  type Settings
 } from './statement.js'
 import { EXCEPTION_LENGTH_MAX, streamedException } from './streamed-exception.js'
 
@@ -49,6 +49,8 @@ export type ClickHouseServerOptions = {
   readonly requestTimeoutMs?: number
   /** Called directly before each write; a write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
+  /** The password of the user of saved questions. */
+  readonly questionsPassword?: string | undefined
   /** Creates what makes the connections of a client: clients end idle connections, which others must not use. */
   readonly agent?: () => Agent
   /** For tests. */
@@ -59,6 +61,7 @@ export type ClickHouseServerOptions = {
 
 type Package = typeof import('@clickhouse/client')
 type Client = ReturnType<Package['createClient']>
+type ExecParams = Parameters<Client['exec']>[0]
 
 const load = createRequire(import.meta.url)
 /** Loaded when the first server is opened: most services have their tables in the process. */
@@ -106,7 +109,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     slots[name] = slotsOf(
       name,
       Array.from({ length }, () =>
-        connectionOf(ways, underWay, abandon.signal, IMPATIENT.has(name) ? health : undefined)
+        connectionOf(ways, options, underWay, abandon.signal, IMPATIENT.has(name) ? health : undefined)
       ),
       queue
     )
@@ -184,7 +187,7 @@ const killUntilEnded = async (control: LaneSlots, tag: string): Promise<void> =>
   for (let ms = GONE_CHECK_MS; missing < 2; ms = Math.min(ms * 2, GONE_CHECK_MS_MAX)) {
     try {
       await runOn(control, `KILL QUERY WHERE ${condition} AND ${KILLABLE}`)
-      const found = await runOn(control, `SELECT count() FROM system.processes WHERE ${condition} FORMAT TSV`)
+      const found = await runOn(control, `SELECT count() FROM system.processes WHERE ${condition}`)
       missing = new TextDecoder().decode(found).trim() === '0' ? missing + 1 : 0
     } catch {
       return
@@ -200,29 +203,43 @@ const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<voi
 /** Clients of one lane, with different timeouts. */
 type Ways = { readonly statements: Client; readonly bodies: Client }
 
-const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal, health?: Health): Connection => ({
-  run: async ({ text, parameters, tag, signal, settings }) => {
-    const statement = withLiterals(text, parameters)
-    health?.signal.throwIfAborted()
-    underWay.add(tag)
-    try {
-      return await withSignals([abandon, signal, health?.signal], ({ signal: abort_signal }) => {
-        const query = { ...statement, query_id: tag, abort_signal }
-        const clickhouse_settings = { ...WHOLE_ANSWER, ...settings }
-        return answerOf(ways.statements.exec({ ...query, clickhouse_settings }), text, abort_signal)
-      })
-    } finally {
-      underWay.delete(tag)
+const connectionOf = (
+  ways: Ways,
+  options: ClickHouseServerOptions,
+  underWay: Set<string>,
+  abandon: AbortSignal,
+  health?: Health
+): Connection => {
+  const queryOf = ({ sql, parameters, settings, format, tag, isQuestion }: Statement) => ({
+    ...withLiterals(sql, parameters),
+    query_id: tag,
+    clickhouse_settings: { ...settings, default_format: format, max_query_size: QUERY_BYTES_MAX } as Settings,
+    ...(isQuestion === true ? { auth: { username: QUESTIONS, password: options.questionsPassword ?? '' } } : {})
+  })
+  return {
+    run: async (statement) => {
+      const { clickhouse_settings, ...query } = queryOf(statement)
+      health?.signal.throwIfAborted()
+      underWay.add(statement.tag)
+      try {
+        return await withSignals([abandon, statement.signal, health?.signal], ({ signal: abort_signal }) => {
+          const settings = { ...clickhouse_settings, ...WHOLE_ANSWER }
+          const execution = ways.statements.exec({ ...query, clickhouse_settings: settings, abort_signal })
+          return answerOf(execution, statement.sql, abort_signal, statement.isQuestion)
+        })
+      } finally {
+        underWay.delete(statement.tag)
+      }
+    },
+    stream: (statement) => streamFrom(ways.statements, statement, queryOf(statement), underWay, abandon, health),
+    put: async (target, body) => {
+      const query = insertHead(target.table, target.columns, body.format)
+      const values = Readable.from([body.bytes], { objectMode: false })
+      const settings = { clickhouse_settings: target.settings, query_id: newTag() }
+      await answerOf(ways.bodies.exec({ ...settings, query, values, abort_signal: abandon }), query, abandon)
     }
-  },
-  stream: (statement) => streamFrom(ways.statements, statement, underWay, abandon, health),
-  put: async (target, body) => {
-    const head = insertHead(target.table, target.columns, assignments(target.settings), body.format)
-    const values = Readable.from([body.bytes], { objectMode: false })
-    const query = { query: head, values, query_id: newTag(), abort_signal: abandon }
-    await answerOf(ways.bodies.exec(query), head, abandon)
   }
-})
+}
 
 /** Long parameters are a part of their statement. */
 const QUERY_BYTES_MAX = String(64 * 1024 * 1024)
@@ -230,18 +247,14 @@ const QUERY_BYTES_MAX = String(64 * 1024 * 1024)
  * An answer begins when its statement has ended, so that a statement that fails has its own error. The server keeps
  * this many bytes of it in memory, and the rest in a file.
  */
-const WHOLE_ANSWER = {
-  wait_end_of_query: 1,
-  http_response_buffer_size: String(16 * 1024 * 1024),
-  max_query_size: QUERY_BYTES_MAX
-} as const
+const WHOLE_ANSWER: Settings = { wait_end_of_query: 1, http_response_buffer_size: String(16 * 1024 * 1024) }
 
 /**
  * Longer parameters do not fit into a URL, so they become literals of the statement, which is the body of the request.
  */
 const URL_PARAMETER_LENGTH_MAX = 4096
 
-const withLiterals = (statement: string, parameters: Parameters): { query: string; query_params: Parameters } => {
+const withLiterals = (statement: string, parameters: Values): { query: string; query_params: Values } => {
   const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, parameterText(name, value)]))
   const isLong = (name: string) => (texts.get(name)?.length ?? 0) > URL_PARAMETER_LENGTH_MAX
   const query = statement.replace(/\{\s*(\w+)\s*:([^}]*)\}/g, (placeholder, name: string, type: string) => {
@@ -255,12 +268,12 @@ const withLiterals = (statement: string, parameters: Parameters): { query: strin
 
 const streamFrom = async (
   client: Client,
-  { sql, settings, format, parameters, tag }: StreamStatement,
+  { sql, tag }: Statement,
+  query: ExecParams,
   underWay: Set<string>,
   abandon: AbortSignal,
   health?: Health
 ): Promise<Streaming> => {
-  const statement = withLiterals(question(sql, settings, format), parameters)
   const away = health?.signal
   away?.throwIfAborted()
   underWay.add(tag)
@@ -268,12 +281,7 @@ const streamFrom = async (
   try {
     // A server that is away ends only the wait for the first bytes: a stream that has begun waits as long as its lane.
     const { stream, response_headers: headers } = await withSignals([abandon, away], ({ signal }) =>
-      client.exec({
-        ...statement,
-        query_id: tag,
-        abort_signal: signal,
-        clickhouse_settings: { max_query_size: QUERY_BYTES_MAX }
-      })
+      client.exec({ ...query, abort_signal: signal })
     )
     addAbortSignal(abandon, stream)
     const body = Readable.from(checked(stream, oneOf(headers['x-clickhouse-exception-tag']), sql), {
@@ -320,7 +328,8 @@ async function* checked(stream: Readable, tag: string | undefined, sql: string):
 const answerOf = async (
   execution: ReturnType<Client['exec']>,
   sql: string,
-  signal: AbortSignal
+  signal: AbortSignal,
+  isQuestion?: boolean
 ): Promise<Uint8Array> => {
   try {
     const { stream } = await execution
@@ -328,7 +337,7 @@ const answerOf = async (
     return await buffer(stream)
   } catch (cause) {
     if (signal.aborted) throw signal.reason
-    throw failure(cause, sql)
+    throw failure(cause, sql, isQuestion)
   }
 }
 
@@ -339,8 +348,8 @@ const oneOf = (header: string | string[] | undefined): string | undefined =>
 const REFUSES_ALL: ReadonlySet<string> = new Set(['81', '192', '193', '194', '516'])
 
 /** An error in an answer belongs to the statement; any other error means that the engine is unavailable. */
-const failure = (cause: unknown, sql: string): unknown => {
-  if (cause instanceof clientPackage().ClickHouseError && !REFUSES_ALL.has(cause.code))
+const failure = (cause: unknown, sql: string, isQuestion = false): unknown => {
+  if (cause instanceof clientPackage().ClickHouseError && (isQuestion || !REFUSES_ALL.has(cause.code)))
     return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   // Errors of its libraries have another form: `std::exception. Code: 1001, type: …`.
   if (cause instanceof Error && /\bCode: \d+\b.*\(version /s.test(cause.message))
@@ -350,14 +359,17 @@ const failure = (cause: unknown, sql: string): unknown => {
 }
 
 const runOn = (control: LaneSlots, text: string): Promise<Uint8Array> =>
-  control.run((connection) => running(connection.run({ text, parameters: {}, tag: newTag() })))
+  control.run((connection) => {
+    const statement = { sql: text, parameters: {}, settings: {}, format: 'TSV', tag: newTag() } as const
+    return running(connection.run(statement))
+  })
 
 /** Queried at the first statement, and again after a failure; then cached. */
 const knownSettings = (control: LaneSlots): KnownSettings => {
   let known: Promise<ReadonlySet<string>> | undefined
   const ask = async (): Promise<ReadonlySet<string>> => {
     const names = ALL_SETTING_NAMES.map(stringLiteral).join(', ')
-    const bytes = await runOn(control, `SELECT name FROM system.settings WHERE name IN (${names}) FORMAT TSV`)
+    const bytes = await runOn(control, `SELECT name FROM system.settings WHERE name IN (${names})`)
     return new Set(new TextDecoder().decode(bytes).split('\n'))
   }
   return () => {

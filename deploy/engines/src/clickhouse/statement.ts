@@ -1,5 +1,4 @@
 import { ClickHouseError, type LaneName } from './clickhouse.js'
-import { codeOf } from './parameters.js'
 
 /** Limits of one statement of a lane. */
 export type LaneLimits = {
@@ -175,54 +174,13 @@ export const BODY_SETTINGS: Settings = {
 
 /** Names of all settings of statements; each engine is asked once which of them it supports. */
 export const ALL_SETTING_NAMES: readonly string[] = [
-  ...new Set(
-    [
-      limitSettings(LANE_LIMITS.control),
-      ANSWER_SETTINGS,
-      STREAM_SETTINGS,
-      WRITE_SETTINGS,
-      BODY_SETTINGS,
-      QUORUM_SETTINGS
-    ].flatMap((settings) => Object.keys(settings))
-  ),
-  'log_comment'
-]
+  limitSettings(LANE_LIMITS.control),
+  ...[ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS, QUORUM_SETTINGS]
+].flatMap((settings) => Object.keys(settings))
 
 /** Returns the settings that the engine's version supports. */
 export const knownOf = (settings: Settings, known: ReadonlySet<string>): Settings =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => known.has(name)))
-
-/** Returns `name = value, …` of the settings that the engine's version supports. */
-export const settingsText = (settings: Settings, known: ReadonlySet<string>): string =>
-  assignments(knownOf(settings, known))
-
-/** Returns `name = value, …`. */
-export const assignments = (settings: Settings): string =>
-  Object.entries(settings)
-    .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `'${value}'`}`)
-    .join(', ')
-
-/**
- * Returns a query with its format and limits. The clause after FORMAT applies to the whole statement, including UNION.
- */
-export const question = (sql: string, settings: string, format = 'JSONEachRow'): string =>
-  `${bare(sql)}\nFORMAT ${format} SETTINGS ${settings}`
-
-/**
- * Returns a statement without an answer, with its limits where the grammar permits them: after the SELECT of an INSERT,
- * before VALUES, nowhere in DDL.
- */
-export const command = (sql: string, settings: string): string => {
-  const text = bare(sql)
-  const code = codeOf(text)
-  if (!/^[\s(]*(INSERT|SELECT|WITH)\b/i.test(code)) return text
-  if (/\bSELECT\b/i.test(code)) return `${text}\nSETTINGS ${settings}`
-  const values = /\bVALUES\b/i.exec(code)
-  if (values === null) return text
-  return `${text.slice(0, values.index)}SETTINGS ${settings} ${text.slice(values.index)}`
-}
-
-const bare = (sql: string): string => sql.replace(/[\s;]+$/, '')
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$/
 
@@ -236,9 +194,9 @@ export const checkNames = (table: string, columns: readonly string[]): void => {
 }
 
 /** Returns the head of an INSERT whose rows follow as a body. */
-export const insertHead = (table: string, columns: readonly string[], settings: string, format: string): string => {
+export const insertHead = (table: string, columns: readonly string[], format: string): string => {
   checkNames(table, columns)
-  return `INSERT INTO ${table} (${columns.join(', ')}) SETTINGS ${settings} FORMAT ${format}`
+  return `INSERT INTO ${table} (${columns.join(', ')}) FORMAT ${format}`
 }
 
 /** Returns the engine's array of rows without surrounding line breaks; `[]` for no rows. */
@@ -257,13 +215,3 @@ const EMPTY_ARRAY = new TextEncoder().encode('[]')
 /** Parses the rows of a JSON array of objects. */
 export const parseRows = (bytes: Uint8Array): Record<string, unknown>[] =>
   JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>[]
-
-/** Returns the lines of an `EXPLAIN`, in TabSeparated: a FORMAT would be part of the explained statement. */
-export const explainedLines = (bytes: Uint8Array): string[] => {
-  const lines = new TextDecoder().decode(bytes).replace(/\n$/, '').split('\n')
-  return lines.flatMap((line) =>
-    line.replace(/\\(.)/g, (_, character: string) => TSV_ESCAPES[character] ?? character).split('\n')
-  )
-}
-
-const TSV_ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', 0: '\0', b: '\b', f: '\f' }

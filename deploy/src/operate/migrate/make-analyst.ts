@@ -1,27 +1,38 @@
 import { z } from 'zod'
-import { UsageError } from '../../config.js'
+import { SQL_PASSWORD_LENGTH_MIN as PASSWORD_LENGTH_MIN, UsageError } from '../../config.js'
 import { operation } from '../operation.js'
 
 const BODY_BYTES_MAX = 4096
 
-/** Creates or changes the user for analysts on a ClickHouse server. */
+/** Creates or changes the users who read datasets on a ClickHouse server. A given password replaces the one before. */
 export const makeAnalyst = operation({
   name: 'user for analysts',
   method: 'POST',
   path: '/sql/analyst',
-  input: z.strictObject({ password: z.string().min(8) }),
-  inputRule: 'The body, as application/octet-stream, is the JSON {"password": at least 8 characters}',
+  input: z.strictObject({ password: z.string().min(PASSWORD_LENGTH_MIN) }),
+  inputRule:
+    `The body, as application/octet-stream, is the JSON {"password": at least ${PASSWORD_LENGTH_MIN} characters}`,
   body: { as: 'json', bytesMax: BODY_BYTES_MAX },
   result: z.object({ user: z.string() }),
   run: async ({ engines: { clickhouse, names } }, { password }) => {
     if (names.tables === 'chDB') {
       throw new UsageError(
-        'migrate --analyst creates a user on a ClickHouse server (CLICKHOUSE_URL); embedded tables have no users. ' +
-          'gamenet sql --serve serves them.'
+        'migrate --analyst creates users on a ClickHouse server (CLICKHOUSE_URL); the embedded one has them. ' +
+          'gamenet sql --serve serves its tables.'
       )
     }
-    const { ANALYST, analystStatements } = await import('./analyst-grants.js')
-    for (const statement of analystStatements(password)) await clickhouse.control.execute(statement)
-    return { user: `${ANALYST}_user` }
+    const { ANALYST, readerStatements } = await import('@gamenet/engines/sql')
+    const { datasetViews } = await import('../../stores/dataset-views.js')
+    const { control } = clickhouse
+    const [current] = await control.rows('SELECT currentDatabase() AS name')
+    await control.execute(`CREATE DATABASE IF NOT EXISTS ${ANALYST}`)
+    for (const { name, select } of datasetViews((table) => table)) {
+      const security = 'DEFINER = CURRENT_USER SQL SECURITY DEFINER'
+      await control.execute(`CREATE OR REPLACE VIEW ${ANALYST}.${name} ${security} AS ${select}`)
+    }
+    for (const statement of readerStatements({ password, database: String(current?.name) })) {
+      await control.execute(statement)
+    }
+    return { user: ANALYST }
   }
 })

@@ -1,27 +1,38 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import {
-  ANALYST_FORMATS,
-  ANALYST_LIMITS,
-  STATEMENT_LENGTH_MAX,
-  StatementFailed,
-  StatementRefused
-} from '@gamenet/engines/sql'
+import { ANALYST, ANALYST_SECONDS, type Analyst, ClickHouseError, openAnalyst } from '@gamenet/engines/sql'
+import { errorMessage, pause } from '@gamenet/schemas'
 import { type Command, Option } from 'commander'
 import { FailureError, UsageError } from '../../config.js'
 import { withData } from '../../reach.js'
+import type { SqlSnapshot } from '../../stores/snapshot-report.js'
 import { signalled } from '../../terminal/signalled.js'
 import { addCommand, print, type Terminal, writeContent } from '../../terminal/terminal.js'
-import { openSnapshot, type SnapshotAnalyst } from './analyst-snapshot.js'
 import { takeSqlSnapshot } from './operation.js'
-import { openSqlPort } from './sql-port.js'
 
-const SECONDS = 30
 const SECONDS_MAX = 86_400
-const PORT = 8123
-/** A snapshot of a port is replaced when it is older. */
-const SNAPSHOT_MS_MAX = 600_000
+const HTTP_PORT = 8123
+const NATIVE_PORT = 9000
+/** A snapshot of a port is at most 10 minutes old. */
+const RENEW_MS = 9 * 60_000
+const RETRY_MS = 30_000
+/** The engine parses as many bytes. */
+const STATEMENT_LENGTH_MAX = 262_144
+/** The version of Landlock that confines connections too. */
+const CONFINING_ABI = 4
 
-type Options = { json?: boolean; format?: string; param: string[]; seconds: string; serve?: boolean; port: string }
+type Options = {
+  json?: boolean
+  format?: string
+  param: string[]
+  seconds: string
+  serve?: boolean
+  port: string
+  native?: string | true
+  unconfined?: boolean
+}
 
 export function addSql(program: Command, terminal: Terminal): void {
   const collect = (value: string, all: string[]) => [...all, value]
@@ -29,28 +40,19 @@ export function addSql(program: Command, terminal: Terminal): void {
     .argument('[statement]', 'the SELECT; without it or with -, standard input')
     .addOption(new Option('--format <name>', "ClickHouse's name of the answer's format").conflicts('json'))
     .option('--param <name=value>', 'a value of {name: Type}; may be repeated', collect, [])
-    .option('--seconds <n>', 'time limit of a statement; it is killed at twice that', String(SECONDS))
-    .option('--serve', "a read-only port on loopback with ClickHouse's HTTP interface; its password is SQL_PASSWORD")
-    .option('--port <n>', 'the port; 0 selects a free one', String(PORT))
+    .option('--seconds <n>', 'time limit of a statement', String(ANALYST_SECONDS))
+    .option('--serve', "ClickHouse's HTTP port on loopback, read-only; its password is SQL_PASSWORD, or is made")
+    .option('--port <n>', 'the port; 0 selects a free one', String(HTTP_PORT))
+    .option('--native [port]', `with --serve: also ClickHouse's native port; default: ${NATIVE_PORT}`)
+    .option('--unconfined', 'with --serve: also where the kernel does not confine the process; for yourself only')
     .action(async (given: string | undefined, options: Options) => {
-      const seconds = wholeNumber('--seconds', options.seconds, 1, SECONDS_MAX)
-      const open = async (): Promise<SnapshotAnalyst> => {
-        const snapshot = await withData(terminal, (operations) => operations.run(takeSqlSnapshot, { pid: process.pid }))
-        return await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds })
-      }
-      if (options.serve) await serve(terminal, options, open)
-      else
-        await ask(
-          terminal,
-          options,
-          given === undefined || given === '-' ? await statementOf(terminal.input) : given,
-          open
-        )
+      if (options.serve) await serve(terminal, options)
+      else await ask(terminal, options, given === undefined || given === '-' ? await textOf(terminal.input) : given)
     })
 }
 
 /** Reads a statement from standard input, which may be endless. */
-async function statementOf(input: Readable): Promise<string> {
+async function textOf(input: Readable): Promise<string> {
   const decoder = new TextDecoder()
   let statement = ''
   for await (const chunk of input) {
@@ -61,31 +63,45 @@ async function statementOf(input: Readable): Promise<string> {
   return statement + decoder.decode()
 }
 
+const snapshotOf = async (terminal: Terminal): Promise<SqlSnapshot> =>
+  await withData(terminal, (operations) => operations.run(takeSqlSnapshot, { pid: process.pid }))
+
+/** Calls `use` with a ClickHouse that shows a first snapshot, then ends it and removes its files. */
+async function withAnalyst(
+  terminal: Terminal,
+  options: { readonly password: string; readonly seconds: string; readonly ports: readonly number[] },
+  use: (analyst: Analyst, snapshot: SqlSnapshot) => Promise<void>
+): Promise<void> {
+  const seconds = wholeNumber('--seconds', options.seconds, 1, SECONDS_MAX)
+  const snapshot = await snapshotOf(terminal)
+  let analyst: Analyst | undefined
+  try {
+    analyst = await openAnalyst({ ...options, seconds, directory: join(snapshot.directory, 'engine') })
+    await analyst.show(snapshot)
+    await use(analyst, snapshot)
+  } catch (error) {
+    if (error instanceof ClickHouseError) throw new FailureError(error.message)
+    throw error
+  } finally {
+    await analyst?.kill()
+    await rm(snapshot.directory, { recursive: true, force: true })
+  }
+}
+
 async function ask(
   terminal: Terminal,
-  { json = false, format: wanted, param }: Options,
-  statement: string,
-  open: () => Promise<SnapshotAnalyst>
+  { json = false, format: wanted, param, seconds }: Options,
+  statement: string
 ): Promise<void> {
   const parameters = Object.fromEntries(param.map(parameterOf))
-  const name = wanted ?? (terminal.output.isTTY ? 'PrettyCompact' : 'TabSeparatedWithNames')
-  const format = json ? 'JSONEachRow' : ANALYST_FORMATS.find((each) => each === name)
-  if (format === undefined)
-    throw new UsageError(`--format takes ${ANALYST_FORMATS.join(', ')}; got ${JSON.stringify(name)}.`)
-  const analyst = await open()
-  try {
-    const { takenAt, position } = analyst
-    const { bytes } = await analyst.run({ statement, format, parameters })
+  const format = json ? 'JSONEachRow' : (wanted ?? (terminal.output.isTTY ? 'PrettyCompact' : 'TabSeparatedWithNames'))
+  await withAnalyst(terminal, { password: madePassword(), seconds, ports: [0] }, async (analyst, snapshot) => {
+    const { takenAt, position } = snapshot
+    const { bytes } = await analyst.ask(statement, { format, parameters })
     terminal.errors.write(`Snapshot of ${takenAt}: ${position}\n`)
     const answer = json ? `${document({ takenAt, position }, Buffer.from(bytes).toString())}\n` : bytes
     await writeContent(terminal, [answer])
-  } catch (error) {
-    if (error instanceof StatementRefused) throw new UsageError(error.message)
-    if (error instanceof StatementFailed) throw new FailureError(error.message)
-    throw error
-  } finally {
-    await analyst.close()
-  }
+  })
 }
 
 /** Rows stay texts, because JSON.parse would round integers above 2^53. */
@@ -94,39 +110,53 @@ function document(facts: object, lines: string): string {
   return JSON.stringify({ ...facts, rows: [] }).replace(/\[\]\}$/, () => `[${rows.join(',')}]}`)
 }
 
-async function serve(
-  terminal: Terminal,
-  { json, port: wanted }: Options,
-  open: () => Promise<SnapshotAnalyst>
-): Promise<void> {
-  const port = wholeNumber('--port', wanted, 0, 65_535)
-  const { SQL_PASSWORD: password } = terminal.config()
-  if (password === undefined)
-    throw new UsageError(
-      'gamenet sql --serve asks its clients for a password: set SQL_PASSWORD (or SQL_PASSWORD_FILE).'
-    )
+async function serve(terminal: Terminal, { json, port, native, unconfined, seconds }: Options): Promise<void> {
+  const ports = [wholeNumber('--port', port, 0, 65_535)]
+  if (native !== undefined)
+    ports.push(wholeNumber('--native', native === true ? String(NATIVE_PORT) : native, 0, 65_535))
+  const given = terminal.config().SQL_PASSWORD
+  const password = given ?? madePassword()
   const stopped = signalled()
-  let current = await open()
-  const server = await openSqlPort({
-    port,
-    password,
-    analyst: async () => {
-      if (Date.now() - Date.parse(current.takenAt) > SNAPSHOT_MS_MAX) {
-        const next = await open()
-        await current.close()
-        current = next
-      }
-      return current
-    }
+  await withAnalyst(terminal, { password, seconds, ports }, async (analyst) => {
+    if (analyst.abi < CONFINING_ABI && unconfined !== true)
+      throw new FailureError(
+        'This system does not confine the process (Landlock 4, Linux 6.7): statements could read files of this user. ' +
+          'If you serve yourself only, add --unconfined.'
+      )
+    const [url, ...others] = analyst.ports.map((each, at) => `${at === 0 ? 'http' : 'clickhouse'}://127.0.0.1:${each}`)
+    const made = given === undefined ? { password } : {}
+    print(terminal, json, { url, ...(others.length > 0 && { native: others[0] }), user: ANALYST, ...made }, [
+      `SQL is served at ${[url, ...others].join(' and ')}, for the user ${ANALYST}. Ctrl-C stops it.`,
+      ...(given === undefined ? [`Its password, until then: ${password}`] : [])
+    ])
+    const stopping = new AbortController()
+    const renewing = renew(terminal, analyst, stopping.signal)
+    const reason = await Promise.race([stopped, analyst.ended])
+    stopping.abort()
+    await renewing
+    if (reason !== undefined) throw new FailureError(`The process of ClickHouse has ended: ${reason}`)
   })
-  const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`
-  print(terminal, json, { url }, [`SQL is served at ${url}, for any user name with the password. Ctrl-C stops it.`])
-  await stopped
-  server.close()
-  server.closeAllConnections()
-  await current.close()
 }
+
+/** Shows a new snapshot from time to time. One that fails is repeated; the view `snapshot` says how old the last is. */
+async function renew(terminal: Terminal, analyst: Analyst, stopping: AbortSignal): Promise<void> {
+  let ms = RENEW_MS
+  for (;;) {
+    await pause(ms, stopping)
+    if (stopping.aborted) return
+    try {
+      const snapshot = await snapshotOf(terminal)
+      await analyst.show(snapshot).finally(() => rm(snapshot.directory, { recursive: true, force: true }))
+      ms = RENEW_MS
+    } catch (error) {
+      terminal.errors.write(`No newer snapshot, which is tried again: ${errorMessage(error)}\n`)
+      ms = RETRY_MS
+    }
+  }
+}
+
+/** Returns 32 characters. */
+const madePassword = (): string => randomBytes(24).toString('base64url')
 
 function parameterOf(text: string): [string, string] {
   const at = text.indexOf('=')

@@ -36,6 +36,14 @@ const NEEDS: readonly { readonly command: RegExp; make(directory: string): Promi
     make: (directory) => rm(join(directory, 'restored'), { recursive: true })
   },
   {
+    command: / --key 4d530064\/1 /,
+    async make(directory) {
+      const environment = { DATA_DIR: join(directory, 'data') }
+      await gamenetJson(environment, ['scrape', 'boards'])
+      await gamenetJson(environment, ['status', '--wait'])
+    }
+  },
+  {
     command: /^npx gamenet erase LuckyBadger$/,
     async make(directory) {
       const file = join(directory, 'presence.ndjson')
@@ -64,6 +72,8 @@ const PATHS: readonly { readonly named: string; readonly here: string }[] = [
 
 const halo = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 5, lobbies: null, hasBoards: true }
 
+const ANN = { rank: 1, name: 'Ann', score: '9' }
+
 /** How many fences of docs/operators have a mark. */
 const MARKED = 6
 
@@ -79,6 +89,9 @@ const OF_CLUSTERS: readonly string[] = [
   'gamenet_spool_drained_messages_total',
   'gamenet_spool_refused_messages_total'
 ]
+
+/** Users of ClickHouse that the pages name. */
+const USERS: readonly string[] = ['gamenet_analyst', 'gamenet_questions']
 
 const PAGES = new URL('docs/operators/', ROOT)
 const page = (name: string) => readFile(new URL(`${name}.md`, PAGES), 'utf8')
@@ -132,7 +145,7 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
   const [auth, upstream] = [await startAuth(t), await startUpstream()]
   t.teardown(() => upstream.close())
   upstream.show({ registered: 9, online: 5, titles: [halo] })
-  upstream.showGame(halo.titleId, { lobbies: [], boards: [{ leaderboardId: 1, name: 'Laps', entries: [] }] })
+  upstream.showGame(halo.titleId, { lobbies: [], boards: [{ leaderboardId: 1, name: 'Laps', entries: [ANN] }] })
   const dataDirectory = join(directory, 'data')
   const service = await openGamenet(t, { DATA_DIR: dataDirectory, UPSTREAM_URL: upstream.url, AUTH_URL: auth.url })
 
@@ -144,7 +157,7 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
     ...(await deployFile('grafana/gamenet.json')).matchAll(/\b(?:gamenet|nodejs|process)_\w+/g)
   ]
   const missing = new Set(asked.map(([name]) => name.replace(/_(count|sum|bucket)$/, '')))
-  for (const name of [...existing, ...OF_CLUSTERS]) missing.delete(name ?? '')
+  for (const name of [...existing, ...OF_CLUSTERS, ...USERS]) missing.delete(name ?? '')
   t.same([...missing], [], 'metrics that no service has')
 
   const marked = samplesOf('docs/operators', operators).filter(({ mark }) => mark !== undefined)

@@ -186,8 +186,8 @@ async function requireKnown(
   { text, condition }: Key
 ): Promise<void> {
   const { store } = await liveOf(context)
-  const tables = [...unit.map(({ from }) => eventTableName(from)), ...unit.flatMap(tablesOf)]
-  for (const table of new Set(tables)) if (await store.do(hasKey, table, condition)) return
+  const tables = [...new Set([...unit.map(({ from }) => eventTableName(from)), ...unit.flatMap(tablesOf)])]
+  for (const table of tables) if (await store.do(hasKey, table, condition)) return
   throw new RebuildRefused(`There is no event and no row of ${text} in ${tables.join(', ')}.`, { isUsage: true })
 }
 

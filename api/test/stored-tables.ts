@@ -36,12 +36,14 @@ export type StoredTables = {
 
 type Stores = Pick<StoredTables, 'insert' | 'insertRows'>
 
-let opened: Promise<ClickHouse> | undefined
+const onShared = () => sharedClickHouse(tap)
+const opened = new Map<() => Promise<ClickHouse>, Promise<ClickHouse>>()
 
-/** Empty tables for a test. The tests of a process share one database. */
-export async function openStoredTables(open = () => sharedClickHouse(tap)): Promise<StoredTables> {
-  opened ??= openSchema(await open())
-  const clickhouse = await opened
+/** Empty tables for a test. The tests of a process share one database for each way to open it. */
+export async function openStoredTables(open = onShared): Promise<StoredTables> {
+  const opening = opened.get(open) ?? open().then(openSchema)
+  opened.set(open, opening)
+  const clickhouse = await opening
   const filled = await clickhouse.control.rows(
     'SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.total_rows > 0'
   )

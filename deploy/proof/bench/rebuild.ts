@@ -117,7 +117,8 @@ export const rebuildBoards: Measurement = {
         ...['player-entry', 'timed-entry'].map(bareStatement)
       ],
       events: scaled(BOARD_EVENTS, conditions.scale, 50_000),
-      share: 0.7
+      share: 0.7,
+      key: '4d530000/7'
     })
 }
 
@@ -135,7 +136,8 @@ async function measured(conditions: Conditions, subject: Measured): Promise<Resu
   const projector = projectorOn(tables, choice, new Registry())
   try {
     projector.start()
-    return await compared({ conditions, tables, projector }, subject)
+    const results = await compared({ conditions, tables, projector }, subject)
+    return [...results, ...(await corrected(projector, subject))]
   } finally {
     await projector.stop()
     await log.close()
@@ -171,6 +173,29 @@ type Measured = {
   /** Lower bound of the speed, as a share of bare SQL's. */
   readonly share: number
   readonly least?: number
+  /** One key, whose rows are corrected after the rebuild of all: bare SQL leaves those of boards incomplete. */
+  readonly key?: string
+}
+
+/** Corrects one key; returns the time until its rows serve. */
+async function corrected({ rebuilds }: Projector, { projection, key, events }: Measured): Promise<Result[]> {
+  if (key === undefined) return []
+  const begun = performance.now()
+  const { id } = await rebuilds.start(projection, { key })
+  for (let state = ''; state !== 'swapped'; await pause(POLL_MS / 10)) {
+    const status = (await rebuilds.list()).find((each) => each.id === id)
+    state = status?.state ?? ''
+    if (state === 'cancelled') throw new Error(`the correction of ${key} was cancelled: ${status?.reason}`)
+  }
+  return [
+    {
+      what: `${key} of ${projection} corrected and served`,
+      measured: (performance.now() - begun) / 1000,
+      unit: 's',
+      target: { bound: 'at most', value: 2, of: 'measured' },
+      detail: `among ${figure(events)} events`
+    }
+  ]
 }
 
 async function compared(

@@ -10,7 +10,7 @@ export const makeAnalyst = operation({
   method: 'POST',
   path: '/sql/analyst',
   input: z.strictObject({ password: z.string().min(PASSWORD_LENGTH_MIN) }),
-  inputRule: `The body, as application/octet-stream, is the JSON {"password": at least ${PASSWORD_LENGTH_MIN} characters}`,
+  inputRule: `The body, application/octet-stream, is JSON: {"password": at least ${PASSWORD_LENGTH_MIN} characters}`,
   body: { as: 'json', bytesMax: BODY_BYTES_MAX },
   result: z.object({ user: z.string() }),
   run: async ({ engines: { clickhouse, names } }, { password }) => {

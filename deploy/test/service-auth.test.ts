@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { buildApp } from '@gamenet/api'
 import { FIRST_GENERATION } from '@gamenet/schemas'
 import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk'
@@ -248,10 +249,12 @@ test('a page under a strict policy signs in, and its tabs have the same session'
     })()`)
     const tab = await open()
     await tab.evaluate('new ServiceAuth().logout()')
+    await untilShared(tab, page)
     t.same(await page.evaluate('Promise.all([auth.isLoggedIn(), auth.getUser()])'), [false, null])
     t.equal(await page.evaluate('auth.getFriends().catch((error) => error.status)'), 401, 'nor are answers kept for it')
     t.same(await page.evaluate('events'), ['error'])
     await tab.evaluate(`new ServiceAuth().login('${ben.email}', '${ben.password}')`)
+    await untilShared(tab, page)
     t.match(await page.evaluate('auth.getUser()'), { username: ben.username })
     t.equal(
       await page.evaluate('auth.getFriends().then((now) => JSON.stringify(now) === JSON.stringify(before))'),
@@ -292,6 +295,7 @@ test('a page under a strict policy signs in, and its tabs have the same session'
     const verifying = page.evaluate('auth.verifySession()')
     const release = await held.next()
     await other.evaluate(`new ServiceAuth().login('${ben.email}', '${ben.password}')`)
+    await untilShared(other, page)
     release()
     ;(await held.next())()
     t.equal(await verifying, true, 'the new one is verified instead')
@@ -517,6 +521,13 @@ async function required(t: Test, authUrl: string | undefined): Promise<ServiceAu
   t.equal(found, (globalThis as { ServiceAuth?: unknown }).ServiceAuth)
   t.equal(found, found.ServiceAuth)
   return found
+}
+
+/** Waits until one tab reads what another has stored: Chromium carries it between their processes a moment later. */
+async function untilShared(from: Page, to: Page): Promise<void> {
+  const stored = 'JSON.stringify(Object.entries(localStorage).sort())'
+  const written = await from.evaluate(stored)
+  while ((await to.evaluate(stored)) !== written) await pause(5)
 }
 
 function eventsOf(service: ServiceAuthInstance): unknown[][] {

@@ -96,8 +96,8 @@ function changedSql(series: KnownSeries): string {
 }
 
 /**
- * Returns the rows of a series as they were known: from `{knownFrom}` to `{knownTo}` computed from events, of which
- * the newest of an instant counts.
+ * Returns the rows of a series as they were known: from `{knownFrom}` to `{knownTo}` computed from events; the
+ * newest event of an instant counts.
  */
 function knownRows(series: KnownSeries): string {
   const { table, key, parameter, value, event } = series

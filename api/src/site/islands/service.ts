@@ -1,6 +1,6 @@
 /*
- * Islands read with fetch, not with the SDK's client: without a bundler the client is 33 requests of a page, of which
- * there may be 8, and the islands make nine plain calls.
+ * Islands read with fetch, not with the SDK's client: without a bundler a page would send 33 requests for the client
+ * instead of at most 8 for everything, and the islands make nine plain calls.
  */
 
 /** Addresses that were refused: they are asked again when the data have changed. */

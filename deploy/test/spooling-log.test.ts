@@ -1,3 +1,4 @@
+import { deepEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import { LogUnreachable, openEmbeddedLog, openSpool, type Spool } from '@gamenet/engines/log'
 import { type LogMessage, leaderboardEntryTopic, scrapeTopic, titleCountTopic } from '@gamenet/schemas'
@@ -79,7 +80,7 @@ test('messages that the log refuses wait on the disk and enter it in order, also
       await drained(through)
       await through.close()
       // Duplicates are allowed, another order is not: the first occurrence of each message counts.
-      t.same([...new Set(taken.map(({ message }) => message.value))], acknowledged)
+      deepEqual([...new Set(taken.map(({ message }) => message.value))], acknowledged)
     }),
     { numRuns: 25 }
   )

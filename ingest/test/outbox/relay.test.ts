@@ -1,3 +1,4 @@
+import { deepEqual } from 'node:assert/strict'
 import type { Postgres } from '@gamenet/engines'
 import { runs } from '@gamenet/engines/testing'
 import {
@@ -292,7 +293,7 @@ onEachWriteSide((name, open, options) => {
           for (const [n, { user }] of edits.entries()) await edit(postgres, USERS[user] ?? '', `edit ${n}`)
           isWritten = true
           await Promise.all(relays)
-          t.same(await eventsByUser(postgres, log.messages), byUser(edits))
+          deepEqual(await eventsByUser(postgres, log.messages), byUser(edits))
         }
       ),
       runs(8)

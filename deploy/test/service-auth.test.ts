@@ -523,11 +523,16 @@ async function required(t: Test, authUrl: string | undefined): Promise<ServiceAu
   return found
 }
 
+const SHARED_MS_MAX = 30_000
+
 /** Waits until one tab reads what another has stored: Chromium carries it between their processes a moment later. */
 async function untilShared(from: Page, to: Page): Promise<void> {
   const stored = 'JSON.stringify(Object.entries(localStorage).sort())'
   const written = await from.evaluate(stored)
-  while ((await to.evaluate(stored)) !== written) await pause(5)
+  for (const until = Date.now() + SHARED_MS_MAX; (await to.evaluate(stored)) !== written; ) {
+    if (Date.now() > until) throw new Error(`The other tab does not read ${written} after ${SHARED_MS_MAX} ms.`)
+    await pause(5)
+  }
 }
 
 function eventsOf(service: ServiceAuthInstance): unknown[][] {

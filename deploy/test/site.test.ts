@@ -438,6 +438,7 @@ async function lists(t: Test, { upstream, scrape }: Site, open: Open) {
   await page.goto(`${new URL(page.url()).origin}${HALO}/boards/1`)
   await page.getByRole('button', { name: 'Watch' }).click()
   await page.goto(new URL('/', page.url()).href)
+  await page.locator('#watched li').nth(1).waitFor()
   t.same(await page.locator('#watched li').allTextContents(), ['Halo 2 41', 'Ranked (Halo 2)'])
   const seen = async (text: string) => {
     while (!String(await page.evaluate(`localStorage.getItem('watched')`)).includes(text)) await pause(50)

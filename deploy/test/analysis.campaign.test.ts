@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { openChdb } from '@gamenet/engines'
+import { pause } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { sameList } from './service/ask.js'
 import { closedFiles, datasetsOf } from './service/dataset-proofs.js'
@@ -31,6 +32,8 @@ const DRIVERS = new URL('deploy/test/drivers/', ROOT)
 /** Debian's package `r-base-core`. */
 const RSCRIPT = '/usr/bin/Rscript'
 const SQL_PASSWORD = 'password-of-analysts-in-tests'
+/** A snapshot of a port is as old at most. */
+const SNAPSHOT_SECONDS = 600
 const START_MS = Date.UTC(2025, 0, 1)
 const MINUTES = 90 * 1440
 const STEP_MINUTES = 5
@@ -226,6 +229,22 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
     const { stdout } = await run(process.execPath, [file], { env, maxBuffer: 2 ** 26 })
     sameList(t, JSON.parse(stdout), rows, 'hyparquet')
     t.comment(`${rows.length} rows in ${urls.length} files`)
+  })
+
+  await t.test('the port shows a newer snapshot before the first is 10 minutes old', async (t) => {
+    const rows = async () =>
+      JSON.parse(
+        await execute(`import os, urllib.request, base64
+query = 'SELECT+toUnixTimestamp(taken_at),(SELECT+count()+FROM+network_count)+FROM+snapshot+FORMAT+JSONCompactEachRow'
+request = urllib.request.Request(f"http://127.0.0.1:{os.environ['SQL_PORT']}/?query={query}")
+request.add_header('Authorization', 'Basic ' + base64.b64encode(b'gamenet_analyst:' + os.environb[b'SQL_PASSWORD']).decode())
+print(urllib.request.urlopen(request).read().decode())`)
+      )
+    const [first] = await rows()
+    await pause(first * 1000 + SNAPSHOT_SECONDS * 1000 - Date.now())
+    const [second, counts] = await rows()
+    t.ok(second > first, `${first}, ${second}`)
+    t.ok(counts > 0, 'it has what was imported since the first')
   })
 })
 

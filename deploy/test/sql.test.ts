@@ -4,9 +4,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { datasets } from '@gamenet/api'
 import { openChdb } from '@gamenet/engines'
-import { readerStatements } from '@gamenet/engines/sql'
+import { openAnalyst, readerStatements } from '@gamenet/engines/sql'
 import { type Test, test } from 'tap'
 import { makeAnalyst } from '../src/operate/migrate/make-analyst.js'
+import { refuseUnconfined } from '../src/operate/sql/command.js'
 import {
   type Environment,
   gamenet,
@@ -114,6 +115,16 @@ test('gamenet sql on a running service and on a stopped one', async (t) => {
     t.same({ code, stdout }, expected)
     t.same(snapshots(), [])
   })
+})
+
+test('a port is refused where the kernel does not hold connections, except to those who serve themselves', async (t) => {
+  const open = { password: PASSWORD, seconds: 9, ports: [0] }
+  const analyst = await openAnalyst({ ...open, directory: join(t.testdir(), 'engine'), abiMax: 3 })
+  t.teardown(() => analyst.kill())
+  t.ok(analyst.abi <= 3, `Landlock ${analyst.abi}`)
+  t.throws(() => refuseUnconfined(analyst.abi, false), /Landlock 4, Linux 6\.7.*--unconfined/)
+  refuseUnconfined(analyst.abi, true)
+  refuseUnconfined(4, false)
 })
 
 test('the statements for a ClickHouse server are valid, and name the tables of all datasets', async (t) => {

@@ -66,10 +66,18 @@ async function textOf(input: Readable): Promise<string> {
 const snapshotOf = async (terminal: Terminal): Promise<SqlSnapshot> =>
   await withData(terminal, (operations) => operations.run(takeSqlSnapshot, { pid: process.pid }))
 
-/** Calls `use` with a ClickHouse that shows a first snapshot, then ends it and removes its files. */
+/**
+ * Calls `use` with a ClickHouse that shows a first snapshot, then ends it and removes its files.
+ * @throws FailureError as `refuseUnconfined` does, before the snapshot can be read
+ */
 async function withAnalyst(
   terminal: Terminal,
-  options: { readonly password: string; readonly seconds: string; readonly ports: readonly number[] },
+  options: {
+    readonly password: string
+    readonly seconds: string
+    readonly ports: readonly number[]
+    readonly unconfined: boolean
+  },
   use: (analyst: Analyst, snapshot: SqlSnapshot) => Promise<void>
 ): Promise<void> {
   const seconds = wholeNumber('--seconds', options.seconds, 1, SECONDS_MAX)
@@ -77,6 +85,7 @@ async function withAnalyst(
   let analyst: Analyst | undefined
   try {
     analyst = await openAnalyst({ ...options, seconds, directory: join(snapshot.directory, 'engine') })
+    refuseUnconfined(analyst.abi, options.unconfined)
     await analyst.show(snapshot)
     await use(analyst, snapshot)
   } catch (error) {
@@ -88,6 +97,15 @@ async function withAnalyst(
   }
 }
 
+/** @throws FailureError if the kernel, by its version `abi` of Landlock, holds no connections of the process */
+export function refuseUnconfined(abi: number, unconfined: boolean): void {
+  if (abi >= CONFINING_ABI || unconfined) return
+  throw new FailureError(
+    'This system does not confine the process (Landlock 4, Linux 6.7): statements could read files of this user. ' +
+      'If you serve yourself only, add --unconfined.'
+  )
+}
+
 async function ask(
   terminal: Terminal,
   { json = false, format: wanted, param, seconds }: Options,
@@ -95,7 +113,8 @@ async function ask(
 ): Promise<void> {
   const parameters = Object.fromEntries(param.map(parameterOf))
   const format = json ? 'JSONEachRow' : (wanted ?? (terminal.output.isTTY ? 'PrettyCompact' : 'TabSeparatedWithNames'))
-  await withAnalyst(terminal, { password: madePassword(), seconds, ports: [0] }, async (analyst, snapshot) => {
+  const own = { password: madePassword(), seconds, ports: [0], unconfined: true }
+  await withAnalyst(terminal, own, async (analyst, snapshot) => {
     const { takenAt, position } = snapshot
     const { bytes } = await analyst.ask(statement, { format, parameters })
     terminal.errors.write(`Snapshot of ${takenAt}: ${position}\n`)
@@ -110,19 +129,14 @@ function document(facts: object, lines: string): string {
   return JSON.stringify({ ...facts, rows: [] }).replace(/\[\]\}$/, () => `[${rows.join(',')}]}`)
 }
 
-async function serve(terminal: Terminal, { json, port, native, unconfined, seconds }: Options): Promise<void> {
+async function serve(terminal: Terminal, { json, port, native, unconfined = false, seconds }: Options): Promise<void> {
   const ports = [wholeNumber('--port', port, 0, 65_535)]
   if (native !== undefined)
     ports.push(wholeNumber('--native', native === true ? String(NATIVE_PORT) : native, 0, 65_535))
   const given = terminal.config().SQL_PASSWORD
   const password = given ?? madePassword()
   const stopped = signalled()
-  await withAnalyst(terminal, { password, seconds, ports }, async (analyst) => {
-    if (analyst.abi < CONFINING_ABI && unconfined !== true)
-      throw new FailureError(
-        'This system does not confine the process (Landlock 4, Linux 6.7): statements could read files of this user. ' +
-          'If you serve yourself only, add --unconfined.'
-      )
+  await withAnalyst(terminal, { password, seconds, ports, unconfined }, async (analyst) => {
     const [url, ...others] = analyst.ports.map((each, at) => `${at === 0 ? 'http' : 'clickhouse'}://127.0.0.1:${each}`)
     const made = given === undefined ? { password } : {}
     print(terminal, json, { url, ...(others.length > 0 && { native: others[0] }), user: ANALYST, ...made }, [

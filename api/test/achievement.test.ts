@@ -1,4 +1,4 @@
-import { deepStrictEqual } from 'node:assert'
+import { deepEqual, deepStrictEqual, equal } from 'node:assert/strict'
 import { runs } from '@gamenet/engines/testing'
 import {
   AchievementCatalog,
@@ -96,15 +96,15 @@ test('answers about achievements equal plain loops over the unlocks', async (t) 
     const counting = await store(api, unlocks)
     const recent = RecentUnlocks.parse((await api.get('/api/achievements/recent?limit=7')).json())
     const newest = counting.toReversed().sort(newestFirst).slice(0, 7)
-    t.same(
+    deepEqual(
       recent.recent.map((each) => [each.username, each.achievementId, each.points, Date.parse(each.unlockedAt)]),
       newest.map(({ username, id, points, ms }) => [username, id, points, ms])
     )
     const catalog = AchievementCatalog.parse((await api.get('/api/achievements')).json())
     for (const { id, unlock_count } of catalog.achievements) {
-      t.equal(unlock_count, counting.filter((each) => each.id === id).length)
+      equal(unlock_count, counting.filter((each) => each.id === id).length)
     }
-    t.same(catalog.stats, {
+    deepEqual(catalog.stats, {
       maxGamerscore: achievements.reduce((sum, { points }) => sum + points, 0),
       totalAchievements: achievements.length,
       playersWithAchievements: new Set(counting.map(({ username }) => username)).size
@@ -117,7 +117,7 @@ test('answers about achievements equal plain loops over the unlocks', async (t) 
       .map((row) => ({ rank: 1 + scores.filter(({ totalScore }) => totalScore > row.totalScore).length, ...row }))
       .sort((a, b) => a.rank - b.rank || (nameKey(a.username) < nameKey(b.username) ? -1 : 1))
     const { leaderboard } = AchievementLeaderboard.parse((await api.get('/api/achievements/leaderboard')).json())
-    t.same(leaderboard, rows)
+    deepEqual(leaderboard, rows)
     await compareHolders(api, counting)
     for (const { username } of scores) await compareUser(username, counting)
   })

@@ -1,3 +1,4 @@
+import { equal } from 'node:assert/strict'
 import { FIRST_GENERATION, Refusal, titleKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -54,7 +55,7 @@ test('a title that is only counted has its id as its name and is not described',
   )
 })
 
-test('every described title has a unique shown name by which it is found, with any names', async (t) => {
+test('every described title has a unique shown name by which it is found, with any names', async () => {
   const ids = fc.constantFrom('00000001', '00000002', '00000003', 'abcdef12')
   const names = fc.oneof(
     fc.constantFrom(
@@ -79,9 +80,9 @@ test('every described title has a unique shown name by which it is found, with a
           counts.map(([id, at]) => counted(id, at))
         )
         const described = catalog.described()
-        t.equal(described.length, titles.length)
-        t.equal(new Set(described.map(({ shownName }) => titleKey(shownName))).size, titles.length)
-        for (const title of described) t.equal(catalog.byGame(title.shownName)?.titleId, title.titleId)
+        equal(described.length, titles.length)
+        equal(new Set(described.map(({ shownName }) => titleKey(shownName))).size, titles.length)
+        for (const title of described) equal(catalog.byGame(title.shownName)?.titleId, title.titleId)
       }
     ),
     { seed: 1 }

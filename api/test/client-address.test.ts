@@ -1,3 +1,4 @@
+import { equal } from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -93,8 +94,8 @@ test('the log and the limits mean the same client', async (t) => {
         const forwarded = chain.join(', ')
         const asked = { url: '/', remoteAddress: peer, headers: { 'x-forwarded-for': forwarded } }
         const [ip, other] = [(await byFunction.inject(asked)).body, (await byList.inject(asked)).body]
-        t.equal(ip, other)
-        t.equal(clients.of(from(peer, forwarded)), clientAddresses().ofPeer(from(ip).socket))
+        equal(ip, other)
+        equal(clients.of(from(peer, forwarded)), clientAddresses().ofPeer(from(ip).socket))
       }
     ),
     { numRuns: 100 }

@@ -1,3 +1,4 @@
+import { equal } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { isPublicHost } from '../src/request/public-address.js'
@@ -80,7 +81,7 @@ test('addresses on loopback and in private ranges are not public, in any form of
     t.ok(isPublic(host), host)
 })
 
-test('an address of IPv4 is judged alike in all of its spellings', async (t) => {
+test('an address of IPv4 is judged alike in all of its spellings', async () => {
   const part = fc.oneof(fc.nat(255), fc.constantFrom(0, 10, 127, 168, 169, 172, 192, 198, 224))
   const radix = fc.constantFrom<(part: number) => string>(
     String,
@@ -92,9 +93,9 @@ test('an address of IPv4 is judged alike in all of its spellings', async (t) => 
       const [a, b, c, d] = parts
       const plain = isPublic(parts.join('.'))
       const spelled = parts.map((each, at) => radixes[at]?.(each) ?? '').join('.')
-      t.equal(isPublic(spelled), plain, spelled)
-      t.equal(isPublic(String(((a * 256 + b) * 256 + c) * 256 + d)), plain)
-      t.equal(isPublic(`[::ffff:${parts.join('.')}]`), false)
+      equal(isPublic(spelled), plain, spelled)
+      equal(isPublic(String(((a * 256 + b) * 256 + c) * 256 + d)), plain)
+      equal(isPublic(`[::ffff:${parts.join('.')}]`), false)
     }),
     { seed: 1, numRuns: 500 }
   )

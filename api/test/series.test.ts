@@ -1,3 +1,4 @@
+import { deepEqual, equal } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { bucketsTouched, cutAtDays, cutAtHours, seriesWidth, tooManyPoints } from '../src/queries/series.js'
@@ -65,7 +66,7 @@ test('a bucket of a week begins on a Monday', async (t) => {
   t.equal(bucketsTouched(windowOf(monday + 3 * DAY_MS - 1, 2), 604_800), 1, 'no bucket begins on a Thursday')
 })
 
-test('the parts of a divided window are whole units, and each of its instants is in exactly one', async (t) => {
+test('the parts of a divided window are whole units, and each of its instants is in exactly one', async () => {
   const near = fc.oneof(
     fc.integer({ min: 0, max: 5 * DAY_MS }),
     fc.integer({ min: 0, max: 120 }).map((hours) => hours * HOUR_MS),
@@ -79,22 +80,22 @@ test('the parts of a divided window are whole units, and each of its instants is
       const window = { fromMs: Math.min(a, b), toMs: Math.max(a, b) }
       const hours = cutAtHours(window)
       const days = cutAtDays(window)
-      t.equal(
+      equal(
         [hours.firstHour, hours.lastHour].every((ms) => ms % HOUR_MS === 0 || ms === window.toMs),
         true
       )
-      t.equal(
+      equal(
         [days.firstDay, days.lastDay].every((ms) => ms % DAY_MS === 0 || ms === days.lastHour),
         true
       )
       const wholeHours = hours.lastHour - hours.firstHour
       const wholeDays = days.lastDay - days.firstDay
       // The largest possible part is read from rollups …
-      t.equal(wholeHours, Math.max(0, Math.floor(window.toMs / HOUR_MS) - Math.ceil(window.fromMs / HOUR_MS)) * HOUR_MS)
-      t.equal(wholeDays, Math.max(0, Math.floor(window.toMs / DAY_MS) - Math.ceil(window.fromMs / DAY_MS)) * DAY_MS)
+      equal(wholeHours, Math.max(0, Math.floor(window.toMs / HOUR_MS) - Math.ceil(window.fromMs / HOUR_MS)) * HOUR_MS)
+      equal(wholeDays, Math.max(0, Math.floor(window.toMs / DAY_MS) - Math.ceil(window.fromMs / DAY_MS)) * DAY_MS)
       // … and the boundaries are in order, so that nothing is read twice or omitted.
       const borders = [days.from, days.firstHour, days.firstDay, days.lastDay, days.lastHour, days.to]
-      t.same(
+      deepEqual(
         borders,
         [...borders].sort((x, y) => x - y)
       )

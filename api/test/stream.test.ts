@@ -9,7 +9,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
-import { runs } from '@gamenet/engines/testing'
+import { runs, until } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
@@ -342,7 +342,7 @@ test('a connection whose stream has not begun when the service stops is broken, 
   })
   await world.record(50, random(17))
   const listeners = ['', '?wait=60'].map((query) => new TestListener(world.port, `/api/stream${query}`))
-  while ((await openStreams(registry)) < listeners.length) await nextTurn()
+  await until(async () => (await openStreams(registry)) >= listeners.length, nextTurn)
   for (let n = 0; n < 100; n += 1) await nextTurn()
   const stopped = world.api.app.close()
   await nextTurn()
@@ -381,13 +381,13 @@ test('nothing is read for polls that wait for a page when their clients leave or
     world.api.app.server.on('connection', (socket: Socket) => left.push(once(socket, 'close')))
     const path = '/api/stream?wait=60&kinds=count&after=start'
     const polls = Array.from({ length: 20 }, () => new TestListener(world.port, path))
-    while (reads < 2 || (await openStreams(registry)) < polls.length) await nextTurn()
+    await until(async () => reads >= 2 && (await openStreams(registry)) >= polls.length, nextTurn)
     if (ends === 'clients') for (const poll of polls) poll.disconnect()
     else void world.api.app.close()
     if (ends === 'clients') await Promise.all(left)
     read.open()
     await Promise.all(left)
-    while ((await openStreams(registry)) > 0) await nextTurn()
+    await until(async () => (await openStreams(registry)) === 0, nextTurn)
     t.equal(reads, 2)
     if (ends === 'service') for (const { text } of polls) t.match(text, /^HTTP\/1.1 200 /)
     else t.equal((await get(world, '?wait=0&kinds=count&after=start')).statusCode, 200)
@@ -412,7 +412,7 @@ test('a long poll ends with the service, also while its page cannot be read', as
   }
   const before = looks
   const polling = get(world, '?wait=60&kinds=count&after=start')
-  while (looks === before) await nextTurn()
+  await until(() => looks !== before, nextTurn)
   const during = looks
   await world.api.app.close()
   t.match([(await polling).statusCode, (await polling).json()], [200, { events: [] }])
@@ -436,16 +436,16 @@ test('streams that wait for the first look at the tables begin in turns', async 
     requests += 1
   })
   const listeners = Array.from({ length: 200 }, () => new TestListener(world.port, '/api/stream?after=start'))
-  while (requests < listeners.length) await nextTurn()
+  await until(() => requests >= listeners.length, nextTurn)
   for (let n = 0; n < listeners.length; n += 1) await nextTurn()
   look.open()
   let [begun, most] = [0, 0]
-  while (begun < listeners.length) {
-    await nextTurn()
+  await until(() => {
     const now = sockets.filter(({ bytesWritten }) => bytesWritten > 0).length
     most = Math.max(most, now - begun)
     begun = now
-  }
+    return begun >= listeners.length
+  }, nextTurn)
   t.ok(most <= 16, `${most} in one turn`)
   for (const listener of listeners) listener.disconnect()
 })
@@ -476,11 +476,12 @@ test('streams begin soon also while other work fills each turn', async (t) => {
   world.api.app.server.on('connection', (socket: Socket) => sockets.push(socket))
   const listeners = Array.from({ length: 50 }, () => new TestListener(world.port, '/api/stream?after=start'))
   let turns = 0
-  while (sockets.filter(({ bytesWritten }) => bytesWritten > 0).length < listeners.length) {
+  const busyTurn = async () => {
     for (const endsAt = performance.now() + 5; performance.now() < endsAt; );
     await nextTurn()
     turns += 1
   }
+  await until(() => sockets.filter(({ bytesWritten }) => bytesWritten > 0).length >= listeners.length, busyTurn)
   t.ok(turns < 200, `${turns} turns`)
   for (const listener of listeners) listener.disconnect()
 })
@@ -1004,7 +1005,7 @@ test('each stream begins and ends with a reconnection delay of its own', async (
   const returned: TestListener[] = []
   for (const listener of listeners) {
     listener.disconnect()
-    while ((await openStreams(registry)) === 10) await nextTurn()
+    await until(async () => (await openStreams(registry)) !== 10, nextTurn)
     returned.push(await open())
   }
   t.same(returned.map(retryOf), all)
@@ -1184,10 +1185,10 @@ test('a page does not wait behind many that read their history, and these go on 
     await nextTurn()
   }
   for (let n = 0; n < 40; n += 1) void follow('history', 5)
-  while (read.length < 80) await pass()
+  await until(() => read.length >= 80, pass)
   read = []
   void follow('poll', 1)
-  while (!read.includes('poll')) await pass()
+  await until(() => read.includes('poll'), pass)
   // Those that had begun, and the next of those that wait longest.
   t.ok(read.length <= 4 + 2, `${read.length} reads`)
   read = []
@@ -1196,7 +1197,7 @@ test('a page does not wait behind many that read their history, and these go on 
     await pass()
   }
   t.ok(read.filter((name) => name === 'history').length >= 25, read.join(' '))
-  while (held.length > 0) await pass()
+  await until(() => held.length === 0, pass)
   hub.close()
 })
 
@@ -1228,7 +1229,7 @@ test('kinds that nobody listens to any more are no longer read, also while other
   for (const isRead of [true, false]) {
     looks = []
     change()
-    while (looks.length === 0) await nextTurn()
+    await until(() => looks.length > 0, nextTurn)
     t.equal(looks[0]?.includes('load:match-list'), isRead)
     t.ok(looks[0]?.includes('load:network-count'))
     hub.rest()

@@ -1,3 +1,4 @@
+import { until } from '@gamenet/engines/testing'
 import { DataVersions } from '../src/answers/data-versions.js'
 import { onPostgres, openPeopleApi } from './people-api.js'
 import { TestTables } from './support/test-app.js'
@@ -7,10 +8,6 @@ onPostgres(
   async (t, postgres) => {
     const failures: unknown[] = []
     const versions = new DataVersions({ changes: new TestTables().stored, onFailure: (error) => failures.push(error) })
-    const until = async (isSo: () => boolean) => {
-      for (const endMs = Date.now() + 60_000; !isSo() && Date.now() < endMs; ) await new Promise(setImmediate)
-      t.ok(isSo())
-    }
     const read = (projection: string, key: string) => versions.versionOf({ projection, key })
     const unfollow = versions.follow(postgres)
     await until(() => read('profile', 'anybody') > 0 && read('rating', 'anybody') > 0)

@@ -2,6 +2,7 @@ import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises
 import { join } from 'node:path'
 import { ClickHouseError, openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
+import { until } from '@gamenet/engines/testing'
 import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { test } from 'tap'
@@ -174,10 +175,10 @@ test('damaged engines are named with the way out, and the others are checked', a
     const coverage = `${service.apiUrl}/api/coverage?from=2017-02-01T00:00:00Z&to=2017-03-01T00:00:00Z`
     const statusNow = async () => Status.parse(await gamenetJson(environment('later'), ['status']))
     const repaired = async (table: string) => {
-      while (!(await statusNow()).damage.some((each) => each.table === table)) await pause(100)
-      while ((await statusNow()).damage.length > 0) await pause(300)
+      await until(async () => (await statusNow()).damage.some((each) => each.table === table), 100)
+      await until(async () => (await statusNow()).damage.length === 0, 300)
       // Answers read the new generation a moment later.
-      while ((await fetch(coverage)).status === 503) await pause(100)
+      await until(async () => (await fetch(coverage)).status !== 503, 100)
       t.equal((await fetch(coverage)).status, 200, `${table} is rebuilt`)
     }
     t.equal((await fetch(coverage)).status, 503)

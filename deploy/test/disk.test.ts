@@ -1,10 +1,9 @@
 import { appendFile, mkdtemp, rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { openChdb, openPglite } from '@gamenet/engines'
-import { smallDisk } from '@gamenet/engines/testing'
+import { smallDisk, until } from '@gamenet/engines/testing'
 import { errorCode } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -68,7 +67,7 @@ test('on a low disk merges and large writes wait; with free space both continue'
   })
   await until(() => disk.isLow())
   // A running merge is aborted; a manual merge shows whether merges are stopped already.
-  await until(async () => await refusesMerging(clickhouse))
+  await until(() => refusesMerging(clickhouse))
   for (let n = 0; n < 40; n += 1) await insert(n)
   t.equal(await parts(), 40)
   freeBytes = 120 * MB
@@ -299,7 +298,7 @@ test('erasures that a low disk interrupts are completed once there is space, wit
   t.match(Status.parse(await gamenetJson(environment, ['status'])).erasures, { pending: 2 })
   t.match((await gamenet(environment, ['status'])).stdout, /^Not complete: 2 erasures, the oldest for \d+ s: /m)
   await rm(join(small, 'ballast'))
-  while ((await pending()) > 0) await pause(250)
+  await until(async () => (await pending()) === 0, 250)
   t.match(Status.parse(await gamenetJson(environment, ['status'])).erasures, { pending: 0 })
   t.equal((await ask(`${service.apiUrl}/api/profile/ann`)).status, 404)
 })
@@ -454,9 +453,4 @@ async function fill(path: string, freeBytes: number): Promise<void> {
 
 async function metrics(service: Running): Promise<string> {
   return await (await fetch(`${service.operatorUrl}/metrics`)).text()
-}
-
-/** Polls; only a condition that never holds takes long. */
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }

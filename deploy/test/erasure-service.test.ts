@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { openPostgres } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { z } from 'zod'
 import { Status } from '../src/operate/status/operation.js'
@@ -55,7 +55,7 @@ test('an operator erases a user while the service runs; after kills, the next st
   t.match(await averageOfBen(), { average: 4.64, ratingCount: 1 })
 
   const erasing = gamenet(environment, ['erase', ann?.toUpperCase() ?? ''])
-  while (Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length === 0) await pause(50)
+  await until(async () => Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length > 0)
   await killed.kill()
   await caller.close()
   t.match(await erasing, { code: 1, stderr: /is recorded and not complete; a running service completes it/ })
@@ -65,7 +65,7 @@ test('an operator erases a user while the service runs; after kills, the next st
     await whileLocked(url, async (isWaitedFor) => {
       const deleting = await startPeopleService(environment.DATA_DIR, auth, writes)
       t.teardown(() => deleting.kill())
-      while (!(await isWaitedFor())) await pause(50)
+      await until(isWaitedFor)
       await deleting.kill()
     })
     t.match(
@@ -81,7 +81,7 @@ test('an operator erases a user while the service runs; after kills, the next st
   t.same(Status.parse(await gamenetJson(environment, ['status'])).damage, [])
   const isDone = async () =>
     Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).every(({ doneAt }) => doneAt !== null)
-  while (!(await isDone())) await pause(250)
+  await until(isDone, 250)
   t.match(await gamenet(environment, ['verify']), { code: 0, stdout: /^Nothing is damaged/m })
   t.match(await caller.ask('GET', path(ann)), { status: 404 })
   t.match(await averageOfBen(), { average: 5, ratingCount: 0 })

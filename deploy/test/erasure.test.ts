@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, migratePostgres, openChdb, openPglite } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { migrate, storeOver } from '@gamenet/projector'
 import { presenceTopic } from '@gamenet/schemas'
@@ -206,7 +206,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
       t.equal(orphan.hadEnded(), true, 'nor is anything deleted while a statement of a dead process runs')
       t.same(await tablesThatName(tables.clickhouse), [])
       slow.release()
-      while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await pause(20)
+      await until(async () => (await tables.projector.rebuilds.list())[0]?.state === 'filled')
       t.same(await tablesThatName(tables.clickhouse), [])
       t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
     })
@@ -353,7 +353,7 @@ function orphanedInsert({ control, rebuild }: ClickHouse, from: string, into: st
     })
     ended.catch(() => undefined)
     const running = `SELECT 1 AS one FROM system.processes AS p WHERE p.query_kind = 'Insert' AND position(p.query, '${into}') > 0`
-    while (!isEnded && (await control.rows(running)).length === 0) await pause(10)
+    await until(async () => isEnded || (await control.rows(running)).length > 0)
   }
   const execute: typeof control.execute = async (sql, parameters) => {
     if (sql.includes(' DELETE ')) hadEnded ??= isEnded

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openChdb } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import { RebuildPlan, RebuildStatus, SwapReport, VerifyReport } from '@gamenet/projector'
 import { instantOf } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
@@ -385,7 +386,7 @@ async function correctsOneBoard(
     if (state === 'cancelled') throw new Error(JSON.stringify(found))
     return state === 'swapped'
   }
-  while (!(await isSwapped())) await pause(POLL_MS)
+  await until(isSwapped, POLL_MS)
   t.same(await answersOf(apiUrl), first, 'all answers are right again')
   t.same(await identities(others), before.others)
   const shown = await gamenet(environment, ['rebuild', 'status', 'leaderboard-history'])

@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '@gamenet/engines/testing'
 import axe from 'axe-core'
 import * as cheerio from 'cheerio'
 import { HtmlValidate } from 'html-validate'
@@ -441,7 +441,7 @@ async function lists(t: Test, { upstream, scrape }: Site, open: Open) {
   await page.locator('#watched li').nth(1).waitFor()
   t.same(await page.locator('#watched li').allTextContents(), ['Halo 2 41', 'Ranked (Halo 2)'])
   const seen = async (text: string) => {
-    while (!String(await page.evaluate(`localStorage.getItem('watched')`)).includes(text)) await pause(50)
+    await until(async () => String(await page.evaluate(`localStorage.getItem('watched')`)).includes(text))
   }
   await page.evaluate(`isAway = true; document.dispatchEvent(new Event('visibilitychange')); poll()`)
   await seen('900, Ann')

@@ -2,6 +2,7 @@ import { cp, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
+import { until } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import {
   importRetractionTopic,
@@ -105,7 +106,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       else t.match({ status, body }, { status: 503, body: { error: /is damaged on the disk/ } })
     }
     // Answers read the new generation a moment later.
-    while ((await read()).status === 503) await pause(100)
+    await until(async () => (await read()).status !== 503, 100)
     t.match(await read(), { status: 200, body: { length: HOURS.length } })
     t.ok((await get(service.apiUrl)).equals(original))
     t.same(await revisions(service.apiUrl), listed)
@@ -134,7 +135,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     const what = /^network_count: it differs in \d+ rows from what network-count makes of its events/
     t.match(await verified(name, gamenet, '--deep'), [{ part: 'tables', what, repair: /^none needed/ }])
     const read = async () => await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
-    while ((await damageIn(name)).length > 0 || (await read()).status === 503) await pause(300)
+    await until(async () => (await damageIn(name)).length === 0 && (await read()).status !== 503, 300)
     t.match(await read(), { body: { length: HOURS.length } })
     await service.stop()
   })

@@ -1,3 +1,4 @@
+import { deepEqual } from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runs } from '@gamenet/engines/testing'
@@ -106,8 +107,8 @@ test('every local time of a complete series is read back, in either order', asyn
           all.map((ms, n) => `${format.format(ms)},${n}`),
           { tz }
         )
-        t.same(reasons, [])
-        t.same(
+        deepEqual(reasons, [])
+        deepEqual(
           seen,
           all.map((ms, n) => [instantOf(ms), n])
         )

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { runs } from '@gamenet/engines/testing'
+import { runs, until } from '@gamenet/engines/testing'
 import {
   type AchievementUnlocked,
   achievementUnlockTopic,
@@ -363,12 +363,12 @@ test('dead letters that are retried', async (t) => {
         try {
           await projector.caughtUp()
           await projector.rebuilds.start('title-count', { isFromLog: true })
-          while ((await projector.rebuilds.list())[0]?.state !== 'filled') await pause(20)
+          await until(async () => (await projector.rebuilds.list())[0]?.state === 'filled')
           await swapped('swap')
           if (when.endsWith('rollback')) await swapped('rollback')
           const batches = (await storeOver(control).do(readPending, 'nobody', ['title-count'])).map(({ id }) => id)
           t.equal(batches.length, 1, when)
-          while ((await projectionsWithout(storeOver(control), 'title-count', batches)).length > 0) await pause(20)
+          await until(async () => (await projectionsWithout(storeOver(control), 'title-count', batches)).length === 0)
           t.same(await control.rows('SELECT e.online FROM event_title_count AS e FINAL ORDER BY e.online'), [
             { online: 1 },
             { online: 9 }
@@ -405,7 +405,7 @@ test('dead letters that are retried', async (t) => {
     ])
     const other = projectorOn(engine, log)
     other.start()
-    while ((await most())[0]?.most !== 9) await pause(25)
+    await until(async () => (await most())[0]?.most === 9)
     await other.stop()
     await storeOver(control).do(storeConsumed, [{ id: batch?.id ?? '', consumer: 'somebody' }])
     t.same(await storeOver(control).do(readPending, 'somebody', ['title-count']), [])
@@ -507,11 +507,11 @@ test('dead letters that are retried', async (t) => {
       await retryAt(0)
       const most = () => control.rows('SELECT h.max AS most FROM title_count_hour AS h FINAL')
       const untilMost = async (wanted: number) => {
-        while ((await most())[0]?.most !== wanted) await pause(25)
+        await until(async () => (await most())[0]?.most === wanted)
       }
       await untilMost(5)
       await projector.rebuilds.start('title-count', { isFromLog })
-      while ((await projector.rebuilds.list())[0]?.state !== 'filled') await pause(25)
+      await until(async () => (await projector.rebuilds.list())[0]?.state === 'filled')
       await retryAt(2)
       await untilMost(7)
       t.equal((await projector.rebuilds.verify('title-count')).isEqual, true)

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '@gamenet/engines/testing'
 import {
   encodeEvent,
   importRetractionTopic,
@@ -299,7 +300,7 @@ test('the loader', async (t) => {
       }
       const projector = projectorOn({ loader, projections: engine.projections }, log)
       projector.start()
-      while ((await projector.status()).loaderTrouble === null) await pause(5)
+      await until(async () => (await projector.status()).loaderTrouble !== null)
       await t.rejects(projector.caughtUp({ standstillMs: 300 }), {
         message:
           /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
@@ -351,7 +352,7 @@ test('the loader', async (t) => {
     await ended.opened
     t.equal(busy[0], true)
     // On a busy machine the end of the backlog is sent before the log has been quiet for long enough to be known as the end.
-    while (loader.isBusy()) await pause(20)
+    await until(() => !loader.isBusy())
     await loader.stop()
   })
 
@@ -379,7 +380,7 @@ test('the loader', async (t) => {
     })
     loader.start()
     const next = async () => (await Checkpoints.read(alone.store)).next('load:title-count', 0, 0)
-    while ((await next()) < 4) await pause(5)
+    await until(async () => (await next()) >= 4)
     await loader.stop()
     t.equal((await events('event_title_count')).length, 1)
   })

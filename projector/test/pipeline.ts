@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
-import { sharedClickHouse } from '@gamenet/engines/testing'
+import { sharedClickHouse, until } from '@gamenet/engines/testing'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
@@ -190,7 +189,7 @@ export async function retryAll(tables: Tables, projector: Projector): Promise<Re
       'all'
     )
     if (report.retried > 0) projector.wakeForLate()
-    while ((await projectionsWithout(store, name, report.batches)).length > 0) await pause(5)
+    await until(async () => (await projectionsWithout(store, name, report.batches)).length === 0)
     reports.push(report)
   }
   return reports

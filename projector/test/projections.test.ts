@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '@gamenet/engines/testing'
 import {
   importRunTopic,
   type LogMessage,
@@ -33,10 +33,6 @@ const ran = (event: Partial<ScrapeRan>) =>
     published: 3,
     ...event
   })
-
-const until = async (isSo: () => Promise<boolean>) => {
-  while (!(await isSo())) await pause(5)
-}
 
 const topicOf = (each: LogMessage) => each.headers.ce_type?.slice('gamenet.'.length, -'.v1'.length) ?? ''
 

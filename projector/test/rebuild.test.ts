@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
-import { runs } from '@gamenet/engines/testing'
+import { runs, until } from '@gamenet/engines/testing'
 import { importRetractionTopic, instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
@@ -163,7 +163,7 @@ async function verifyBehindFailure(t: Test, engine: ClickHouse) {
       await untilFilled(projector)
       failing = what
       appendCount(log, n + 1)
-      while (!(await isFailing())) await pause(25)
+      await until(isFailing)
       const { isEqual, tables } = await projector.rebuilds.verify('title-count-hour')
       t.same({ isEqual, tables: isEqual ? [] : tables }, { isEqual: true, tables: [] })
       await projector.rebuilds.cancel('title-count-hour')
@@ -476,7 +476,7 @@ async function endOthers(t: Test, engine: ClickHouse) {
     )
     appendCount(log, 1)
     await other.caughtUp()
-    while ((await other.rebuilds.list())[0]?.state === 'swapping') await pause(25)
+    await until(async () => (await other.rebuilds.list())[0]?.state !== 'swapping')
     t.equal((await other.rebuilds.list())[0]?.state, 'swapped')
     compare(await readRows(engine.control), foldOf(log), false)
   } finally {
@@ -597,7 +597,7 @@ async function changeVersions(t: Test, engine: ClickHouse) {
       ],
       'tables that the newer statements have filled serve without an operator'
     )
-    while ((await projector.rebuilds.list())[0]?.state !== 'dropped') await pause(25)
+    await until(async () => (await projector.rebuilds.list())[0]?.state === 'dropped')
     const rebuilds = (await projector.rebuilds.list()).map(({ id, state, isAutomatic }) => ({ id, state, isAutomatic }))
     t.same(rebuilds, [
       { id: 2, state: 'dropped', isAutomatic: true },
@@ -638,7 +638,7 @@ async function upgradeWithOlder(t: Test, engine: ClickHouse) {
     await older.caughtUp()
     projector.start()
     count(60, 7)
-    while ((await projector.rebuilds.list())[0]?.state !== 'dropped') await pause(25)
+    await until(async () => (await projector.rebuilds.list())[0]?.state === 'dropped')
     count(120, 9)
     await projector.caughtUp()
     const served = await engine.control.rows(

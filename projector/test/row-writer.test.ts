@@ -1,3 +1,4 @@
+import { deepEqual, equal } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { eventTables } from '../src/events/event-tables.js'
@@ -90,7 +91,7 @@ const read = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [read(key), read(each)]))
 }
 
-test('rows by column are stored like the same rows in JSON', async (t) => {
+test('rows by column are stored like the same rows in JSON', async () => {
   const { control } = await openTables()
   const every = [...Object.keys(VALUES), 'Nullable(String)', `Nullable(${INSTANT})`, 'Array(String)', 'Array(UInt16)']
   const types = Object.fromEntries(
@@ -105,7 +106,7 @@ test('rows by column are stored like the same rows in JSON', async (t) => {
     const writer = new RowWriter({ n: 'UInt32', ...types })
     for (const [n, values] of rows.entries()) writer.add([n, ...values])
     const block = writer.take()
-    t.same(
+    deepEqual(
       readRows(block).rows.map(Object.values),
       rows.map((values, n) => [n, ...values.map(read)])
     )
@@ -118,9 +119,9 @@ test('rows by column are stored like the same rows in JSON', async (t) => {
     const [differing] = await control.rows(
       'SELECT count() AS n FROM (SELECT * FROM by_column EXCEPT ALL SELECT * FROM by_line)'
     )
-    t.equal(Number(differing?.n), 0)
+    equal(Number(differing?.n), 0)
     const [counted] = await control.rows('SELECT count() AS n FROM by_column')
-    t.equal(Number(counted?.n), rows.length)
+    equal(Number(counted?.n), rows.length)
     for (const table of ['by_column', 'by_line']) await control.execute(`TRUNCATE TABLE ${table}`)
   })
   await fc.assert(property, { numRuns: 15 })

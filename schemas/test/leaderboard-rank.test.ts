@@ -1,3 +1,4 @@
+import { equal, ok } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { compareMeasures, ranked, type Standing } from '../src/index.js'
@@ -91,8 +92,8 @@ test('measures are a total order', (t) => {
   fc.assert(
     fc.property(measure, measure, measure, (a, b, c) => {
       const sign = (n: number) => Math.sign(n)
-      t.equal(sign(compareMeasures(a, b)), -sign(compareMeasures(b, a)) || 0)
-      if (compareMeasures(a, b) <= 0 && compareMeasures(b, c) <= 0) t.ok(compareMeasures(a, c) <= 0)
+      equal(sign(compareMeasures(a, b)), -sign(compareMeasures(b, a)) || 0)
+      if (compareMeasures(a, b) <= 0 && compareMeasures(b, c) <= 0) ok(compareMeasures(a, c) <= 0)
     }),
     { numRuns: 200, seed: 1 }
   )
@@ -105,7 +106,7 @@ test('the rank of an entry without order or stated rank is one more than the num
     fc.property(fc.array(measured, { maxLength: 12 }), (measures) => {
       const board = measures.map((each, n) => entry(`p${n}`, each))
       for (const { entry: one, rank } of ranked(board)) {
-        t.equal(rank, 1 + board.filter((other) => compareMeasures(other, one) < 0).length)
+        equal(rank, 1 + board.filter((other) => compareMeasures(other, one) < 0).length)
       }
     }),
     { numRuns: 100, seed: 1 }

@@ -1,3 +1,4 @@
+import { equal } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { millisecondsOfRawScore, millisecondsOfTime, timeText } from '../src/index.js'
@@ -5,7 +6,7 @@ import { millisecondsOfRawScore, millisecondsOfTime, timeText } from '../src/ind
 test('the text of a time is parsed to the same time', (t) => {
   fc.assert(
     fc.property(fc.nat(599_999_999), (ms) => {
-      t.equal(millisecondsOfTime(timeText(ms)), ms)
+      equal(millisecondsOfTime(timeText(ms)), ms)
     }),
     { numRuns: 200, seed: 1 }
   )

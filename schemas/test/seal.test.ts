@@ -1,3 +1,4 @@
+import { deepEqual, notEqual, ok } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -63,8 +64,8 @@ test('an event about one person is decrypted with the key, as text and as bytes'
     fc.property(anySighting, anySeal, (event, seal) => {
       const record = sealedSighting(event, seal)
       const opened = { ok: true, event, source: '/test', importId: '' }
-      t.same(decodeEvent(presenceTopic, record, keysOf([seal])), opened)
-      t.same(decodeEvent(presenceTopic, asBytes(record), keysOf([seal])), opened)
+      ok(t.same(decodeEvent(presenceTopic, record, keysOf([seal])), opened))
+      ok(t.same(decodeEvent(presenceTopic, asBytes(record), keysOf([seal])), opened))
     }),
     { seed: 1 }
   )
@@ -77,25 +78,25 @@ test('an event about two people needs the keys of both', async (t) => {
       fc.uniqueArray(anySeal, { minLength: 2, maxLength: 2, selector: ({ id }) => id }),
       (event, seals) => {
         const record = sealedRating(event, seals)
-        t.match(decodeEvent(ratingTopic, record, keysOf(seals)), { ok: true, event })
+        ok(t.match(decodeEvent(ratingTopic, record, keysOf(seals)), { ok: true, event }))
         for (const seal of seals) {
-          t.match(decodeEvent(ratingTopic, record, keysOf([seal])), { ok: false, isErased: true })
+          ok(t.match(decodeEvent(ratingTopic, record, keysOf([seal])), { ok: false, isErased: true }))
         }
-        t.match(decodeEvent(ratingTopic, record), { ok: false, isErased: true })
+        ok(t.match(decodeEvent(ratingTopic, record), { ok: false, isErased: true }))
       }
     ),
     { seed: 1 }
   )
 })
 
-test('an event sealed twice is the same message; another event or key gives another one', async (t) => {
+test('an event sealed twice is the same message; another event or key gives another one', async () => {
   fc.assert(
     fc.property(anySighting, anySeal, anyKey, (event, seal, otherKey) => {
-      t.same(sealedSighting(event, seal), sealedSighting({ ...event }, seal))
+      deepEqual(sealedSighting(event, seal), sealedSighting({ ...event }, seal))
       const other = { ...event, periodSeconds: (event.periodSeconds % 86_400) + 1 }
-      t.not(sealedSighting(other, seal).value, sealedSighting(event, seal).value)
+      notEqual(sealedSighting(other, seal).value, sealedSighting(event, seal).value)
       fc.pre(Buffer.compare(otherKey, seal.key) !== 0)
-      t.not(sealedSighting(event, { ...seal, key: otherKey }).value, sealedSighting(event, seal).value)
+      notEqual(sealedSighting(event, { ...seal, key: otherKey }).value, sealedSighting(event, seal).value)
     }),
     { seed: 1 }
   )
@@ -111,20 +112,22 @@ test('a message that was sealed with another key, or has a changed or missing by
     fc.property(anySighting, anySeal, anyKey, fc.nat(), (event, seal, otherKey, at) => {
       const record = sealedSighting(event, seal)
       fc.pre(Buffer.compare(otherKey, seal.key) !== 0)
-      t.match(
-        decodeEvent(presenceTopic, record, () => otherKey),
-        unreadable
+      ok(
+        t.match(
+          decodeEvent(presenceTopic, record, () => otherKey),
+          unreadable
+        )
       )
       const value = String(record.value)
       const { sealed = '' } = readSealedValue(value) ?? {}
       const bytes = Buffer.from(sealed, 'base64url')
       bytes.writeUInt8(bytes.readUInt8(at % bytes.length) ^ (1 + (at % 255)), at % bytes.length)
       const changed = value.replace(sealed, bytes.toString('base64url'))
-      t.match(decodeEvent(presenceTopic, { ...record, value: changed }, keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(presenceTopic, { ...record, value: changed }, keysOf([seal])), unreadable))
       const torn = value.slice(0, at % value.length)
-      t.match(decodeEvent(presenceTopic, { ...record, value: torn }, keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(presenceTopic, { ...record, value: torn }, keysOf([seal])), unreadable))
       const cut = value.replace(sealed, sealed.slice(0, at % sealed.length))
-      t.match(decodeEvent(presenceTopic, { ...record, value: cut }, keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(presenceTopic, { ...record, value: cut }, keysOf([seal])), unreadable))
     }),
     { seed: 1 }
   )
@@ -146,14 +149,14 @@ test('a value under another event id or topic is not an event, with or without i
       const record = sealedSighting(event, seal)
       const other = sealedSighting({ ...event, observedAt: instant }, seal)
       const moved = move({ ...other, value: record.value })
-      t.match(decodeEvent(presenceTopic, moved, keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(presenceTopic, moved, keysOf([seal])), unreadable))
       const { ce_id: _, ...headers } = record.headers
-      t.match(decodeEvent(presenceTopic, move({ ...record, headers }), keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(presenceTopic, move({ ...record, headers }), keysOf([seal])), unreadable))
       // An attacker may write the type that the other topic expects.
       const retyped = { ...record.headers, ce_type: `gamenet.profile.v${profileTopic.version}` }
-      t.match(decodeEvent(profileTopic, move({ ...record, headers: retyped }), keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(profileTopic, move({ ...record, headers: retyped }), keysOf([seal])), unreadable))
       const spelled = { ...retyped, ce_id: String(record.headers.ce_id).replace('presence/', 'profile/') }
-      t.match(decodeEvent(profileTopic, move({ ...record, headers: spelled }), keysOf([seal])), unreadable)
+      ok(t.match(decodeEvent(profileTopic, move({ ...record, headers: spelled }), keysOf([seal])), unreadable))
     }),
     { seed: 1 }
   )

@@ -4,11 +4,13 @@ import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { type ClickHouse, openChdb } from '../src/index.js'
-import { isRunning, until } from './clickhouse-contract.js'
+import { until } from '../testing/until.js'
+import { isRunning } from './clickhouse-contract.js'
 
 /** The rights of tests that read tables of the engine itself. */
 const ALL = 'GRANT ALL ON *.*'
@@ -39,7 +41,7 @@ test('a killed engine and a stopped one are started again; stored rows stay; eac
     await insert(n)
     const before = clickhouse.process()
     const lost = clickhouse.readers.rows('SELECT sum(sleepEachRow(0.1)) FROM numbers(300)')
-    await until(async () => clickhouse.stats().lanes.readers.running === 1)
+    await until(() => clickhouse.stats().lanes.readers.running === 1, nextTurn)
     process.kill(before.pid ?? 0, signal)
     await t.rejects(lost, { code: 'engine_away' })
     await until(answers(clickhouse))
@@ -246,13 +248,13 @@ test('streams wait for slow readers; a few run at once and some wait; a reader t
   await Promise.all(waiting)
   t.same((await readers.rows('SELECT 1 AS one'))[0], { one: 1 }, 'answers go on meanwhile')
   for (const body of bodies) body.destroy()
-  await until(async () => stats().lanes.exports.running === 0)
+  await until(() => stats().lanes.exports.running === 0, nextTurn)
   t.notOk(await isRunning(control, 'endless-stream'))
   const abort = new AbortController()
   const aborted = await readers.stream(endless, {}, { format: 'Parquet', signal: abort.signal })
   abort.abort(new Error('left'))
   await t.rejects(buffer(aborted))
-  await until(async () => stats().lanes.exports.running === 0)
+  await until(() => stats().lanes.exports.running === 0, nextTurn)
 })
 
 test('a question runs as a user who reads the tables of datasets only, within limits', async (t) => {

@@ -1,4 +1,7 @@
+import { deepEqual, equal } from 'node:assert/strict'
 import { buffer, text } from 'node:stream/consumers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { until } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import type { LaneLimits } from '../src/clickhouse/statement.js'
@@ -31,10 +34,6 @@ export const isRunning = async (control: Lane, mark: string): Promise<boolean> =
     { mark }
   )
   return found[0]?.n !== '0'
-}
-
-export const until = async (condition: () => Promise<boolean>): Promise<void> => {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve))
 }
 
 const lines = (rows: readonly unknown[]): Uint8Array =>
@@ -74,7 +73,7 @@ const parameters = (name: string, open: Open): void => {
             n
           }
         )
-        t.same(rows, [{ s, a, n }])
+        deepEqual(rows, [{ s, a, n }])
       }),
       {
         numRuns: 30,
@@ -242,8 +241,8 @@ const writes = (name: string, open: Open): void => {
           'SELECT hex(c.s) AS s, c.* EXCEPT s FROM {table: Identifier} AS c WHERE c.n < 2147483648 ORDER BY c.n, s, c.ts',
           { table }
         )
-      t.same(await stored({ table: together }), await stored({ table: alone }))
-      t.equal(await countOf(clickhouse, together), rows.length + 20_000)
+      deepEqual(await stored({ table: together }), await stored({ table: alone }))
+      equal(await countOf(clickhouse, together), rows.length + 20_000)
     })
     await fc.assert(property, { numRuns: 10 })
   })
@@ -367,7 +366,7 @@ const waiting = (name: string, open: Open): void => {
     const mark = `abandoned ${tableName()}`
     const caller = new AbortController()
     const query = readers.rows(marked(mark), { one: 1 }, { signal: caller.signal })
-    await until(() => isRunning(control, mark))
+    await until(() => isRunning(control, mark), nextTurn)
     const reason = new Error('the caller went away')
     caller.abort(reason)
     await t.rejects(query, reason)
@@ -383,7 +382,7 @@ const waiting = (name: string, open: Open): void => {
     const mark = `written ${tableName()}`
     const caller = new AbortController()
     const write = rebuild.execute(`INSERT INTO ${table} SELECT m.s FROM (${marked(mark)}) AS m`, { one: 1 }, caller)
-    await until(() => isRunning(control, mark))
+    await until(() => isRunning(control, mark), nextTurn)
     const reason = new Error('the service stops')
     caller.abort(reason)
     await t.rejects(write, reason)
@@ -399,15 +398,15 @@ const waiting = (name: string, open: Open): void => {
     const mark = `holding ${tableName()}`
     const holder = new AbortController()
     const holding = readers.rows(marked(mark), { one: 1 }, { signal: holder.signal })
-    await until(() => isRunning(control, mark))
+    await until(() => isRunning(control, mark), nextTurn)
     const leaver = new AbortController()
     const leaving = readers.rows(`SELECT throwIf(1, 'it ran')`, {}, { signal: leaver.signal })
-    await until(async () => stats().lanes.readers.waiting === 1)
+    await until(() => stats().lanes.readers.waiting === 1, nextTurn)
     await t.rejects(readers.rows('SELECT 1'), { name: 'Refusal', code: 'engine_busy', retryAfterSeconds: 1 })
     leaver.abort(new Error('left'))
     await t.rejects(leaving, { message: 'left' })
     const next = readers.rows('SELECT 2 AS n')
-    await until(async () => stats().lanes.readers.waiting === 1)
+    await until(() => stats().lanes.readers.waiting === 1, nextTurn)
     holder.abort(new Error('stop'))
     await t.rejects(holding, { message: 'stop' })
     t.same(await next, [{ n: 2 }])
@@ -425,7 +424,7 @@ const waiting = (name: string, open: Open): void => {
     const long = rebuild.rows(marked(mark), { one: 1 }, caller).finally(() => {
       isOver = true
     })
-    await until(() => isRunning(control, mark))
+    await until(() => isRunning(control, mark), nextTurn)
     const lanes = [readers, loader, projections, control]
     const found = await Promise.all(lanes.map((lane, n) => lane.rows('SELECT {n: UInt8} AS n', { n })))
     t.same(
@@ -454,7 +453,7 @@ const waiting = (name: string, open: Open): void => {
     const clickhouse = await open(t, { readers: 1 })
     const running = clickhouse.readers.rows('SELECT sleepEachRow(0.2) AS s FROM numbers(2)')
     const queued = clickhouse.readers.rows('SELECT 1')
-    await until(async () => clickhouse.stats().lanes.readers.waiting === 1)
+    await until(() => clickhouse.stats().lanes.readers.waiting === 1, nextTurn)
     const closed = Promise.all([clickhouse.close(), clickhouse.close()])
     await t.rejects(queued, { message: /is closed/ })
     t.same(await running, [{ s: 0 }, { s: 0 }])
@@ -492,7 +491,7 @@ const streams = (name: string, open: Open): void => {
     const parquet = await buffer(await readers.stream(rows, { count: 200_000, text: '' }, { format: 'Parquet' }))
     t.same([parquet.subarray(0, 4).toString(), parquet.subarray(-4).toString()], ['PAR1', 'PAR1'])
     t.equal(parquet.indexOf('PAR1', 4), parquet.length - 4, 'one file, not one for each block')
-    await until(async () => stats().lanes.exports.running === 0)
+    await until(() => stats().lanes.exports.running === 0, nextTurn)
     t.match(stats().lanes, { readers: { finished: 0 }, exports: { finished: 4, failed: 0 } })
   })
 
@@ -505,6 +504,6 @@ const streams = (name: string, open: Open): void => {
       const whole = readers.stream(late, {}, { format }).then((body) => buffer(body))
       await t.rejects(whole, { code: 395 })
     }
-    await until(async () => stats().lanes.exports.running === 0)
+    await until(() => stats().lanes.exports.running === 0, nextTurn)
   })
 }

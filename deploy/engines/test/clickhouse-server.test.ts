@@ -4,6 +4,8 @@ import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { until } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
 import { openClickHouseServer } from '../src/index.js'
@@ -16,7 +18,7 @@ import {
   startClickHouseServer,
   startWire
 } from '../testing/index.js'
-import { clickhouseContract, until } from './clickhouse-contract.js'
+import { clickhouseContract } from './clickhouse-contract.js'
 
 const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
 
@@ -89,7 +91,7 @@ test('a write is not sent when its lane may not write any more, also after a wai
   const lost = t.rejects(projections.execute('INSERT INTO sure VALUES (1)'), /the lock is lost/)
   const bytes = new TextEncoder().encode('[2]\n')
   const lostBody = t.rejects(projections.insert('sure', ['a'], bytes), /the lock is lost/)
-  await until(async () => clickhouse.stats().lanes.projections.waiting === 2)
+  await until(() => clickhouse.stats().lanes.projections.waiting === 2, nextTurn)
   isSure = false
   await Promise.all([first, lost, lostBody])
   await clickhouse.loader.insert('sure', ['a'], bytes)
@@ -128,7 +130,7 @@ test('an unavailable server is reported, and is used again when it is back', asy
   await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
   const unfinished = clickhouse.readers.rows('SELECT sum(cityHash64(number)) FROM system.numbers')
   const lost = t.rejects(unfinished, away, 'what was under way')
-  await until(async () => clickhouse.stats().lanes.readers.running === 1)
+  await until(() => clickhouse.stats().lanes.readers.running === 1, nextTurn)
   await Promise.all([lost, first.kill()])
   await t.rejects(clickhouse.readers.rows('SELECT 1'), away)
   await t.rejects(clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode('[7]\n')), away)

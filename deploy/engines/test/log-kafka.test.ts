@@ -1,3 +1,4 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -5,9 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
-import { freePort, kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
+import { freePort, kafkaBrokerMissing, sharedKafka, until } from '@gamenet/engines/testing'
 import { decodeEvent, encodeEvent, type StalledPartition, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import kafkajs, { type Admin } from 'kafkajs'
@@ -64,7 +64,7 @@ function asOurs({ offset, timestamp, key, value, headers, isControlRecord, batch
   }
 }
 
-void test("batches are read as kafkajs's own decoder reads them", async (t) => {
+void test("batches are read as kafkajs's own decoder reads them", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(batch, { maxLength: 3 }), fc.nat({ max: 200 }), async (batches, cut) => {
       const whole = Buffer.concat(await Promise.all(batches.map(encodeBatch)))
@@ -74,7 +74,7 @@ void test("batches are read as kafkajs's own decoder reads them", async (t) => {
         ...each,
         hasFault: fault !== undefined
       }))
-      t.same(ours, (await decodeByKafkajs(fetched)).map(asOurs))
+      deepEqual(ours, (await decodeByKafkajs(fetched)).map(asOurs))
     }),
     { seed: 1, numRuns: 200 }
   )
@@ -88,8 +88,8 @@ void test('a batch with a wrong byte ends reading with its offset, after the bat
       const at = 16 + (where % (hurt.length - 16))
       hurt[at] = (hurt[at] ?? 0) ^ bits
       const read = await readBatches(Buffer.concat([whole, hurt]))
-      t.equal(read.length, first.records.length + 1)
-      t.match(read.at(-1)?.damage, `the batch at offset ${second.firstOffset}: its `)
+      equal(read.length, first.records.length + 1)
+      ok(t.match(read.at(-1)?.damage, `the batch at offset ${second.firstOffset}: its `))
     }),
     { seed: 1, numRuns: 100 }
   )
@@ -384,7 +384,7 @@ if (missing !== undefined) {
     await reader.until(() => reader.values.length === 10)
     await withAdmin(async (admin) => {
       await admin.deleteTopics({ topics: [`${topicPrefix}thing`] })
-      while ((await admin.listTopics()).includes(`${topicPrefix}thing`)) await pause(50)
+      await until(async () => !(await admin.listTopics()).includes(`${topicPrefix}thing`))
     })
     const next = openLog(t, { topicPrefix, epoch: 2 })
     await next.ensureTopics(['thing'])

@@ -2,7 +2,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '@gamenet/engines/testing'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import type { TestService } from '../boards-service.js'
@@ -103,7 +103,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
     async (t) => {
       // A sample is of a whole second: within the same one, a second scrape would replace the first.
       const secondOf = (ms: number) => Math.floor(ms / 1000)
-      while (secondOf(Date.now()) <= secondOf(Date.parse(run?.observedAt ?? ''))) await pause(20)
+      await until(() => secondOf(Date.now()) > secondOf(Date.parse(run?.observedAt ?? '')))
       t.match(await gamenetJson(environment, ['scrape', 'network']), [{ outcome: 'succeeded' }])
       const games = await gamenet(environment, ['scrape', 'games', '--json'])
       t.equal(games.code, 1)

@@ -1,3 +1,4 @@
+import { rejects } from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -6,6 +7,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openEmbeddedLog } from '@gamenet/engines/log'
+import { until } from '@gamenet/engines/testing'
 import { projections } from '@gamenet/projector'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -225,7 +227,7 @@ async function killAt(
     isOver = true
   }
   void (filling ?? closed).then(over, over)
-  while (!isOver && (await entriesOf(folder)) < entries) await pause(POLL_MS)
+  await until(async () => isOver || (await entriesOf(folder)) >= entries, POLL_MS)
   child.kill('SIGKILL')
   await closed
   return child.exitCode
@@ -369,7 +371,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
       const other = Buffer.from(bytes)
       other.writeUInt8((other[at] ?? 0) ^ change, at)
       await writeFile(log, other)
-      await t.rejects(attempt(), /damaged: log\/data.mdb has/)
+      await rejects(attempt(), /damaged: log\/data.mdb has/)
     }),
     { numRuns: rebuilds ? 3 : 1, seed }
   )

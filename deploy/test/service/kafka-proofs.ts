@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { SharedKafka } from '@gamenet/engines/testing'
+import { until } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { listGaps } from '../../src/operate/gap/operation.js'
@@ -84,7 +84,7 @@ export async function provesGap(
   const service = await openGamenet(t, environment, 'projector')
   const reach = { OPERATOR_URL: service.operatorUrl }
   const operations = operationsAt(service.operatorUrl)
-  while ((await operations.run(listGaps, {})).open.length === 0) await pause(LOOK_MS)
+  await until(async () => (await operations.run(listGaps, {})).open.length > 0, LOOK_MS)
   const listed = await gamenet(reach, ['gap', 'list'])
   t.match(listed, { code: 0, stdout: /^Stalled: / })
   t.match(listed.stdout, `${offset - 2}`, 'it says from where on')

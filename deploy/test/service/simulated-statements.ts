@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import { migrate, storeOver } from '@gamenet/projector'
 import { deleteUserRows, readMutations, type UserTable } from '@gamenet/projector/erasure'
 import { generationName } from '@gamenet/schemas'
@@ -82,7 +82,7 @@ function distinct(rows: unknown): unknown[] {
 }
 
 async function mutationsEnded(tables: Tables, { table }: UserTable): Promise<void> {
-  while ((await storeOver(tables).do(readMutations, table)).unfinished > 0) await pause(5)
+  await until(async () => (await storeOver(tables).do(readMutations, table)).unfinished === 0)
 }
 
 function questionOf(each: Exclude<Played, { kind: 'block' }>): string {

@@ -22,7 +22,6 @@ import { addStatus } from './operate/status/command.js'
 import { addVerify } from './operate/verify/command.js'
 import { addRoles } from './run/roles.js'
 import { addStart } from './run/start-command.js'
-import { addCompletion } from './terminal/completion.js'
 import { plainLines } from './terminal/printable-text.js'
 import type { Terminal } from './terminal/terminal.js'
 import { explainWrongUsage, helpAsOption } from './terminal/wrong-usage.js'
@@ -67,8 +66,7 @@ export async function runProgram(options: {
     addVerify,
     addSql,
     addStatus,
-    addDoctor,
-    addCompletion
+    addDoctor
   ])
     add(program, terminal)
   for (const command of program.commands) command.copyInheritedSettings(program)

@@ -137,11 +137,11 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   await mkdir(join(path, 'datasets'))
   await mkdir(join(path, 'tables', 'part'), { recursive: true })
   await mkdir(join(path, 'lost+found'), { mode: 0o700 })
-  for (const name of ['tables/part/data.bin', 'datasets/2026-03.parquet', 'disk.json', 'service.json'])
+  for (const name of ['tables/part/data.bin', 'datasets/2026-03.parquet', 'service.json'])
     await writeFile(join(path, name), '')
   for (const name of ['tables', 'tables/part', 'tables/part/data.bin', 'datasets', 'datasets/2026-03.parquet'])
     await chown(join(path, name), 1234, 1234)
-  for (const name of ['disk.json', 'service.json']) await chown(join(path, name), 1234, 1234)
+  for (const name of ['service.json']) await chown(join(path, name), 1234, 1234)
   const claimed = async () => {
     const script = `
       const [{ claimDataDirectory }] = loaded
@@ -154,7 +154,7 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   t.equal(await claimed(), 'claimed')
   await chmod(join(path, 'log', 'data.mdb'), 0o400)
   t.equal(await claimed(), 'claimed', 'a read-only file of the user')
-  for (const name of ['log/data.mdb', 'tables/part/data.bin', 'datasets/2026-03.parquet', 'disk.json', 'format.json']) {
+  for (const name of ['log/data.mdb', 'tables/part/data.bin', 'datasets/2026-03.parquet', 'format.json']) {
     await chown(join(path, name), 0, 0)
     await chmod(join(path, name), 0o600)
     t.equal(
@@ -179,7 +179,7 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
 test('an entry of the wrong kind is named, with what to do', async (t) => {
   const path = t.testdir({ 'kept.json': '{}' })
   const refusal = async () => await claimDataDirectory(path, VERSIONS).then((claimed) => claimed.release(), String)
-  for (const name of ['service.json', 'format.json', 'restoring.json', 'disk.json', 'erasures.json']) {
+  for (const name of ['service.json', 'format.json', 'restoring.json', 'erasures.json']) {
     await rm(join(path, name), { force: true })
     await mkdir(join(path, name))
     t.match(await refusal(), `${join(path, name)} is a folder; expected a file. Move the folder away;`)

@@ -5,13 +5,11 @@ import { gzipSync } from 'node:zlib'
 import { openChdb, openPglite } from '@gamenet/engines'
 import { smallDisk, until } from '@gamenet/engines/testing'
 import { errorCode } from '@gamenet/schemas'
-import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
 import { makeDisk, whyNoDisk } from '../proof/torture/power/disk.js'
 import { FailureError } from '../src/config.js'
 import { type Disk, openDisk } from '../src/data-directory/disk.js'
-import { daysLeft, growthOf, openSamples, type Sample } from '../src/data-directory/disk-growth.js'
 import { LowDisk } from '../src/data-directory/disk-guard.js'
 import { readSpace } from '../src/data-directory/disk-space.js'
 import { unwritableDisk } from '../src/data-directory/unwritable-disk.js'
@@ -21,8 +19,6 @@ import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from '.
 import { Caller, openPeopleService, signIn, startAuth } from './service/people-service.js'
 
 const MB = 1_000_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 test('on a low disk merges and large writes wait; with free space both continue', async (t) => {
   const path = join(t.testdir(), 'tables')
@@ -33,7 +29,6 @@ test('on a low disk merges and large writes wait; with free space both continue'
   const disk = await openDisk({
     directory: path,
     directories: { log: undefined, tables: path, writes: undefined },
-    samplesFile: undefined,
     usedOf: { log: undefined, tables: clickhouse.control, writes: undefined },
     guard: {
       freeMinBytes: 100 * MB,
@@ -102,7 +97,6 @@ test('the reserve of a disk follows its rules: none, or a twentieth of a small d
     const disk = await openDisk({
       directory: '/x',
       directories: { log: '/x/log', tables: undefined, writes: undefined },
-      samplesFile: undefined,
       usedOf: { log: undefined, tables: NO_TABLES, writes: undefined },
       guard: {
         freeMinBytes,
@@ -167,55 +161,6 @@ const NO_TABLES = { rows: async () => Promise.reject(new Error('away')) } as unk
   typeof openDisk
 >[0]['usedOf']['tables']
 
-test('growth is the rate of the last day, and unknown in the first hour', async (t) => {
-  const now = Date.UTC(2026, 10, 1)
-  const line = (minutes: readonly number[], perDay: number): Sample[] =>
-    minutes.map((minute) => {
-      const atMs = now - minute * 60_000
-      return { atMs, used: { log: Math.round(1e12 + (perDay * (atMs - now)) / DAY_MS), tables: 5, writes: null } }
-    })
-  fc.assert(
-    fc.property(
-      fc.uniqueArray(fc.integer({ min: 0, max: 1439 }), { minLength: 4, maxLength: 145 }),
-      fc.integer({ min: -1e10, max: 1e10 }),
-      (minutes, perDay) => {
-        const { bytesPerDay, measuredHours } = growthOf(line(minutes, perDay), ['log', 'tables'], now)
-        const span = Math.max(...minutes) - Math.min(...minutes)
-        if (Math.abs(measuredHours - span / 60) > 0.05001) return false
-        if (span < 60) return bytesPerDay === null
-        // Bytes are integers: one per hour is 24 a day.
-        return bytesPerDay !== null && Math.abs(bytesPerDay - perDay) <= 48
-      }
-    )
-  )
-  const hours = Array.from({ length: 24 }, (_, n) => n * 60)
-  const old = line([1500, 3000], 0).map(({ atMs }) => ({ atMs, used: { log: 9e12, tables: 5, writes: null } }))
-  t.equal(growthOf([...old, ...line(hours, 1000)], ['log'], now).bytesPerDay, 1000, 'of the last day alone')
-  t.equal(growthOf(line(hours, 1000), ['log', 'writes'], now).bytesPerDay, null, 'a part is not known')
-  t.same(growthOf([], ['log'], now), { bytesPerDay: null, measuredHours: 0 })
-  const rate = (bytesPerDay: number | null) => ({ bytesPerDay, measuredHours: 5 })
-  t.equal(daysLeft(100 * MB, rate(40 * MB)), 2.5)
-  t.equal(daysLeft(-5, rate(40 * MB)), 0, 'it is low already')
-  t.equal(daysLeft(100 * MB, rate(null)), null)
-  t.equal(daysLeft(100 * MB, rate(0)), null)
-  t.equal(daysLeft(100 * MB, rate(-7)), null)
-  t.equal(daysLeft(1e12, rate(1)), 36_500)
-})
-
-test('samples of used space survive a restart, but not a day; an unreadable file is replaced', async (t) => {
-  const file = join(t.testdir({ 'disk.json': '{"half": ' }), 'disk.json')
-  const used = { log: 1, tables: 2, writes: null }
-  const samples = await openSamples(file)
-  t.same(samples.all, [])
-  t.equal(samples.isDue(0), true)
-  for (const atMs of [0, HOUR_MS, 25 * HOUR_MS]) await samples.add({ atMs, used })
-  const again = await openSamples(file)
-  t.same(again.all, [{ atMs: 25 * HOUR_MS, used }])
-  t.equal(again.isDue(25 * HOUR_MS + 60_000), false)
-  t.equal(again.isDue(26 * HOUR_MS), true)
-  t.equal(again.isDue(24 * HOUR_MS), true, 'the clock was set back')
-})
-
 /** Far above what fits into the free pages and the present segment of the write-ahead log; reached only by a defect. */
 const WRITES_UNTIL_FULL = 10_000
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
@@ -259,12 +204,11 @@ test('a nearly full disk stops imports with a sentence; with free space they res
   t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 1$/m)
   t.equal(service.stderr().match(/Low disk/g)?.length, 1, 'said once')
   const { disk } = Status.parse(await gamenetJson(environment, ['status']))
-  t.match(disk.disks, [{ parts: ['log', 'tables', 'writes'], isLow: true, growthBytesPerDay: null, daysLeft: null }])
+  t.match(disk.disks, [{ parts: ['log', 'tables', 'writes'], isLow: true }])
   for (const part of ['log', 'tables', 'writes'] as const) t.ok((disk.used[part] ?? 0) > 0, part)
   const shown = (await gamenet(environment, ['status'])).stdout
   t.match(shown, /^Disk: log .*B, tables .*B, Postgres .*B$/m)
   t.match(shown, /free, LOW: below .* imports and merges of tables are stopped$/m)
-  t.match(shown, /growth: unknown; /)
 
   if (small === undefined) return
   await rm(join(small, 'ballast'))

@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { test } from 'tap'
@@ -49,38 +48,6 @@ test('help is not wrong usage, but a missing command is', async (t) => {
   t.match(await run(['rebuild']), { code: 2, text: /Usage: gamenet rebuild/ })
   t.match(await run([]), { code: 2, text: /Usage: gamenet/ })
 })
-
-const LAST_WORD = `COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gamenet; echo "\${COMPREPLY[*]}"`
-const COMPLETIONS = {
-  bash: ['-c', (script: string) => `${script}${LAST_WORD}`],
-  // As bashcompinit calls a function of bash. Its compgen leaves it to the shell which words begin as the last one does.
-  zsh: [
-    '-fc',
-    (script: string) =>
-      `autoload -U compinit && compinit -D -u\n${script}last() { emulate -L sh; setopt kshglob noshglob braceexpand; ${LAST_WORD}; }; last "$@"`
-  ],
-  fish: ['-c', (script: string) => `${script}echo (complete -C "$argv[2..]")`]
-} as const
-
-for (const [shell, [option, codeOf]] of Object.entries(COMPLETIONS)) {
-  const isMissing = spawnSync(shell, ['--version']).status !== 0
-  if (isMissing) console.error(`NOT TESTED: completion of commands in ${shell}, which is not installed.`)
-  test(`${shell} completes commands, options and values`, { skip: isMissing }, async (t) => {
-    const script = (await run(['completion', shell])).text
-    const completed = (words: string) =>
-      execFileSync(shell, [option, codeOf(script), '-', ...`gamenet ${words}`.split(' ')])
-        .toString()
-        .trim()
-        .split(/\s+/)
-        .filter((word) => word.startsWith(words.split(' ').at(-1) ?? ''))
-        .sort()
-    t.same(completed('st'), ['start', 'status'])
-    t.same(completed('rebuild pl'), ['plan'])
-    t.same(completed('import title-count a.csv --re'), ['--rejects'])
-    t.same(completed('scrape net'), ['network'])
-    t.same(completed('scrape st'), [])
-  })
-}
 
 async function run(args: readonly string[]) {
   const { code, stdout, stderr } = await gamenet({}, args)

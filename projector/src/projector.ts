@@ -42,8 +42,8 @@ export type ProjectorOptions = {
   /** Separate connections, so that none waits for another; all on migrated tables. */
   readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
   /**
-   * Starts the reader of the log: a worker thread that calls `runLoaderWorker`, or `readInline(reader, topics)`. All
-   * topics, or for a reload a share of one topic's partitions.
+   * Starts the reader of the log: a worker thread that calls `runLoaderWorker`. All topics, or for a reload a share of
+   * one topic's partitions.
    */
   readonly startReading: (only?: ReloadShare) => Promise<ReadingSide>
   /** Number of reading sides of a reload, each with its share of the partitions. Default: 1. */

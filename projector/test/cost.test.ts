@@ -2,12 +2,12 @@ import { runs } from '@gamenet/engines/testing'
 import { type Parameters, projectionCheckpoint } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { foldInline } from '../src/folding/folding.js'
 import { projections, storeOver } from '../src/index.js'
 import { liveOf } from '../src/rebuild/context.js'
 import { costOf, measureCosts } from '../src/rebuild/cost.js'
 import { STEP_SIZES } from '../src/rebuild/fill.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
+import { foldInline } from '../testing/inline.js'
 import { openTables } from './pipeline.js'
 
 const EVENTS = 60_000

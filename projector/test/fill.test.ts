@@ -1,11 +1,11 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { foldInline } from '../src/folding/folding.js'
 import { projections, type Tables } from '../src/index.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
 import { makeRows } from '../src/store/step.js'
+import { foldInline } from '../testing/inline.js'
 import { latch } from './latch.js'
 import { firstStore, openTables } from './pipeline.js'
 

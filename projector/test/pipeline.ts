@@ -6,7 +6,6 @@ import tap from 'tap'
 import { ownersOf } from '../src/generations/generations.js'
 import {
   createProjector,
-  foldInline,
   type LogReader,
   migrate,
   type Projector,
@@ -14,7 +13,6 @@ import {
   projections,
   projectionsWithout,
   type RetryReport,
-  readInline,
   retryDeadLetters,
   type Store,
   storeOver,
@@ -23,6 +21,7 @@ import {
 import { countDeadLetters } from '../src/store/dead-letter.js'
 import { namesOf, readPointers } from '../src/store/generation.js'
 import { replaceReadViews } from '../src/store/read-view.js'
+import { foldInline, readInline } from '../testing/inline.js'
 import { sealKeys, sealOf } from './people.js'
 
 /** The first failure is retried at once; one that lasts costs a whole pass of processor time per retry. */

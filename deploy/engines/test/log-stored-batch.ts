@@ -1,6 +1,6 @@
 /** A batch as this format stores it: a changed dictionary or frame makes it unreadable. */
 export const STORED_BATCH =
-  'AQUAAABUBAAAAKjadpsBAAAAAAAAGDaaB3i72QQIZZ1asQ6CQAz9FcMMsfWCrs4OMuhkw8YlJhCcHPh703IamvYiYbmQo/Du2tfmHYXqkpIGAy' +
-  'hmoYZR2pJ8GbqOn+zjVPHJbV6wq+BS88ANBVaAd/AVHGgFB1bBcRg8TF7mNsyAf2XjKQPKDtkGejxo0GBBsU6ofZzkreL3dXCYukTpq0IxvnaX' +
-  'W3PlgFkKk3C4XI7jexhkaBW1KSeLs3p5zY1n+t1DAX6ThEyW2LxxZswGOKnIkeQAZy9ajnxnhq21ZWJkbXm/ewmmY4IP7Yc5q8ml1C/bt09rOF' +
-  'UhyJYIp2p4Uwvnt+0Ht0VJIg=='
+  'AQUAAABUBAAAAKjadpsBAAAAAAAAAJkKDHi76Tae96WUuw6DMAxFf6XKHERcRLt27tAO7VSLjfQhUDp14O8rm0cT2UiILhAZ45P4XgdLi4OMzhnLS/' +
+  'D+PiyLuqY/G99lQG8uq5rAORZBFQsyB1eXiDXpskwGjUnbXMcsIIWChO5noNSQddDdNoUWEgrlQG18x1W578tw0OMClaEq4b05Xs4nEkxaGNnDNn6G' +
+  'T9vyo0qsjZO3uRM/Z9t/Pjxf4cGhGDgOCYopkXOjRMQBaKjQRJvIR6ceNLWMFbnksKW5ZIzZXDpvzmIqKXBL+9BPNaqWmqZ9fTjFJTcEyitCuTW0UN' +
+  'T8qvoCt0VJIg=='

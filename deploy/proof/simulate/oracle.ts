@@ -1,12 +1,5 @@
-import {
-  eventTables,
-  foldInline,
-  makeRows,
-  ownersOf,
-  type Range,
-  RowBuilder,
-  runFold
-} from '@gamenet/projector/internals'
+import { eventTables, makeRows, ownersOf, type Range, RowBuilder, runFold } from '@gamenet/projector/internals'
+import { foldInline } from '@gamenet/projector/testing'
 import {
   decodeEvent,
   generationName,

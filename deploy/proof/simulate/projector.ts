@@ -2,7 +2,6 @@ import { type LoaderPort, type ReadingSide, runLoaderWorker, type Store } from '
 import {
   createLoader,
   DamagedTables,
-  foldInline,
   Generations,
   keepingPointers,
   type Loader,
@@ -13,6 +12,7 @@ import {
   readPointers,
   stepsEnded
 } from '@gamenet/projector/internals'
+import { foldInline } from '@gamenet/projector/testing'
 import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { finishInterruptedUndos } from './imports.js'

@@ -6,10 +6,10 @@ import {
   type LogReader,
   migrate,
   projections,
-  readInline,
   readPointers,
   storeOver
 } from '@gamenet/projector'
+import { readInline } from '@gamenet/projector/testing'
 import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 

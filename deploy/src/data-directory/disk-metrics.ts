@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Disk } from './disk.js'
-import { USED_PARTS } from './disk-growth.js'
 import type { GuardedDisk } from './disk-guard.js'
+import { USED_PARTS } from './disk-usage.js'
 
 /** Adds metrics of the disk, measured when they are collected. */
 export function addDiskMetrics(registry: Registry, disk: Disk): void {

@@ -2,7 +2,13 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { errorCode } from '@gamenet/schemas'
-import type { Used } from './disk-growth.js'
+import { z } from 'zod'
+
+/** Bytes by part. Null if a part is not on a disk of this machine, or could not be measured. */
+export const Used = z.object({ log: z.int().nullable(), tables: z.int().nullable(), writes: z.int().nullable() })
+export type Used = z.infer<typeof Used>
+export type UsedPart = keyof Used
+export const USED_PARTS: UsedPart[] = ['log', 'tables', 'writes']
 
 /** Unit of the blocks that `stat` returns, on every file system. */
 const BLOCK_BYTES = 512

@@ -1,19 +1,8 @@
-import { bytesText, pause } from '@gamenet/schemas'
+import { bytesText } from '@gamenet/schemas'
 import { z } from 'zod'
-import {
-  daysLeft,
-  growthOf,
-  openSamples,
-  type Sample,
-  type Samples,
-  USED_PARTS,
-  Used,
-  type UsedPart
-} from './disk-growth.js'
 import { type DiskGuard, type DiskGuardOptions, type GuardedDisk, openDiskGuard } from './disk-guard.js'
-import { readUsed, type UsedOf } from './disk-usage.js'
+import { readUsed, USED_PARTS, Used, type UsedOf, type UsedPart } from './disk-usage.js'
 
-const SAMPLE_LOOK_MS = 60_000
 /** Measuring reads the metadata of some thousand files. */
 const USED_AGE_MS_MAX = 30_000
 
@@ -33,13 +22,7 @@ export const DiskStatus = z.object({
       freeMinBytes: z.int(),
       isLow: z.boolean(),
       isFull: z.boolean(),
-      isReadOnly: z.boolean(),
-      /** Growth of its parts over the last day; null while unknown. */
-      growthBytesPerDay: z.int().nullable(),
-      /** Time span of the growth measurement. */
-      measuredHours: z.number(),
-      /** Days until it is low at this rate; null while the rate is unknown, and when nothing grows. */
-      daysLeft: z.number().nullable()
+      isReadOnly: z.boolean()
     })
   )
 })
@@ -56,74 +39,36 @@ export type DiskOptions = {
   readonly directories: Readonly<Record<UsedPart, string | undefined>>
   /** The data directory; undefined if no engine is embedded. */
   readonly directory: string | undefined
-  /** File with the samples of disk usage. */
-  readonly samplesFile: string | undefined
   readonly usedOf: UsedOf
   readonly guard: Omit<DiskGuardOptions, 'paths'>
 }
 
-/** Watches the data directory's disks and records their growth. */
+/** Watches the data directory's disks. */
 export async function openDisk(options: DiskOptions): Promise<Disk> {
   const paths = [options.directory, ...Object.values(options.directories)].filter((path) => path !== undefined)
   const guard = await openDiskGuard({ ...options.guard, paths })
-  const samples = await samplesOf(options.samplesFile)
   let last: { readonly at: number; readonly used: Promise<Used> } | undefined
   const used = () => {
     const now = performance.now()
     if (last === undefined || now - last.at > USED_AGE_MS_MAX) last = { at: now, used: readUsed(options.usedOf) }
     return last.used
   }
-  const stopping = new AbortController()
-  const sampling = sample(samples, used, stopping.signal)
   return {
     ...guard,
     used,
     status: async () => {
       const [disks, now] = await Promise.all([guard.look(), used()])
-      return { used: now, disks: disks.map((disk) => statusOf(disk, options.directories, samples?.all ?? [])) }
-    },
-    close: async () => {
-      stopping.abort()
-      await sampling
-      await guard.close()
+      return { used: now, disks: disks.map((disk) => statusOf(disk, options.directories)) }
     }
-  }
-}
-
-async function samplesOf(file: string | undefined): Promise<Samples | undefined> {
-  return file === undefined ? undefined : await openSamples(file)
-}
-
-async function sample(samples: Samples | undefined, used: () => Promise<Used>, signal: AbortSignal): Promise<void> {
-  if (samples === undefined) return
-  while (!signal.aborted) {
-    await pause(SAMPLE_LOOK_MS, signal, { ref: false })
-    if (signal.aborted || !samples.isDue(Date.now())) continue
-    // On a full disk the sample is lost; the next one is tried again.
-    await samples.add({ atMs: Date.now(), used: await used() }).catch(() => undefined)
   }
 }
 
 function statusOf(
   { path, paths, freeBytes, sizeBytes, freeMinBytes, isLow, isFull, isReadOnly = false }: GuardedDisk,
-  directories: DiskOptions['directories'],
-  samples: readonly Sample[]
+  directories: DiskOptions['directories']
 ): DiskStatus['disks'][number] {
   const parts = USED_PARTS.filter((part) => paths.includes(directories[part] ?? ''))
-  const growth = growthOf(samples, parts, Date.now())
-  return {
-    path,
-    parts: [...parts],
-    freeBytes,
-    sizeBytes,
-    freeMinBytes,
-    isLow,
-    isFull,
-    isReadOnly,
-    growthBytesPerDay: growth.bytesPerDay,
-    measuredHours: growth.measuredHours,
-    daysLeft: daysLeft(freeBytes - freeMinBytes, growth)
-  }
+  return { path, parts, freeBytes, sizeBytes, freeMinBytes, isLow, isFull, isReadOnly }
 }
 
 const PART_NAMES = { log: 'log', tables: 'tables', writes: 'Postgres' } as const
@@ -134,7 +79,7 @@ export function diskLines({ used, disks }: DiskStatus): string[] {
     const bytes = used[part]
     return `${PART_NAMES[part]} ${bytes === null ? 'not known here' : bytesText(bytes)}`
   })
-  return [`Disk: ${sizes.join(', ')}`, ...disks.flatMap((disk) => [freeLine(disk), growthLine(disk)])]
+  return [`Disk: ${sizes.join(', ')}`, ...disks.map(freeLine)]
 }
 
 function freeLine(disk: DiskStatus['disks'][number]): string {
@@ -145,11 +90,4 @@ function freeLine(disk: DiskStatus['disks'][number]): string {
   if (freeMinBytes === 0) return `${free}; DISK_FREE_MIN_BYTES=0, so nothing stops until the disk is full`
   if (isLow) return `${free}, LOW: below ${bytesText(freeMinBytes)} imports and merges of tables are stopped`
   return `${free}; low below ${bytesText(freeMinBytes)}`
-}
-
-function growthLine({ growthBytesPerDay: growth, measuredHours, daysLeft: days }: DiskStatus['disks'][number]): string {
-  if (growth === null) return `  growth: unknown; it needs an hour of measurements, there are ${measuredHours} h`
-  const measured = `(measured over ${measuredHours} h)`
-  if (days === null) return `  growth: none ${measured}`
-  return `  growth: ${bytesText(growth)} a day ${measured}; low in ${days} days at this rate`
 }

@@ -285,7 +285,6 @@ function diskOf(
   return openDisk({
     directory: directory?.path,
     directories,
-    samplesFile: directory?.part('disk.json'),
     usedOf: { log: directories.log, tables: clickhouse.control, writes: directories.writes ?? postgres },
     guard: {
       freeMinBytes: config.DISK_FREE_MIN_BYTES,

@@ -1,6 +1,7 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, foldInline, type Projector, readInline, readSide, storeOver } from '@gamenet/projector'
+import { createProjector, type Projector, readSide, storeOver } from '@gamenet/projector'
+import { foldInline, readInline } from '@gamenet/projector/testing'
 import {
   instantOf,
   type LeaderboardEntryChanged,

@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, type Postgres } from '@gamenet/engines'
 import { createPeople, type People, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, foldInline, migrate, type Projector, readInline } from '@gamenet/projector'
+import { createProjector, migrate, type Projector } from '@gamenet/projector'
+import { foldInline, readInline } from '@gamenet/projector/testing'
 import {
   achievementUnlockTopic,
   type PresenceSeen,

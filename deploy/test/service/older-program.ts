@@ -1,5 +1,6 @@
 import { openChdb } from '@gamenet/engines'
-import { createProjector, foldInline, migrate, readInline } from '@gamenet/projector'
+import { createProjector, migrate } from '@gamenet/projector'
+import { foldInline, readInline } from '@gamenet/projector/testing'
 import {
   LeaderboardEntryChanged,
   leaderboardEntryTopic,

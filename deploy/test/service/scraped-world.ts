@@ -1,6 +1,7 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { createIngest, createPeople, type Ingest, type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, type Projector, readInline, readSide, storeOver, type Tables } from '@gamenet/projector'
+import { createProjector, type Projector, readSide, storeOver, type Tables } from '@gamenet/projector'
+import { readInline } from '@gamenet/projector/testing'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { type Calls, callThread } from '@gamenet/schemas'
-import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
+import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
 
 /** Executes folds. */
 export type Folding = {
@@ -15,11 +15,6 @@ export type Folding = {
 
 /** The methods of the fold thread. */
 export type FoldThread = { fold(name: string, answers: ChunkAnswers): ChunkRows | 'again' }
-
-/** Folds in this thread: for tests and small tools. */
-export function foldInline(): Folding {
-  return { fold: async (name, answers) => foldChunk(name, answers), close: async () => {} }
-}
 
 /**
  * Half a million rows of a chunk live for a moment; in a small young generation the garbage collector copies them

@@ -42,7 +42,7 @@ export type Share = { readonly index: number; readonly of: number }
 export type LoaderOptions = {
   readonly store: Store
   readonly topics: readonly Topic[]
-  /** Starts a reading side: a worker thread, or {@link readInline}. Called again when the previous one has died. */
+  /** Starts a reading side: a worker thread. Called again when the previous one has died. */
   readonly startReading: (share: Share) => Promise<ReadingSide>
   /** Number of concurrent reading sides, each with its share of the partitions. Default: 1. */
   readonly readers?: number | undefined

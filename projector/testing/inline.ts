@@ -1,10 +1,12 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Backoff, Topic } from '@gamenet/schemas'
-import type { ReadingSide } from './loader.js'
-import type { LogReader } from './log.js'
-import { runLoaderWorker } from './read-log.js'
+import { foldChunk } from '../src/folding/fold-chunk.js'
+import type { Folding } from '../src/folding/folding.js'
+import type { ReadingSide } from '../src/load/loader.js'
+import type { LogReader } from '../src/load/log.js'
+import { runLoaderWorker } from '../src/load/read-log.js'
 
-/** Runs a reading side in this thread, over the same channel as a worker's: for tests and small tools. */
+/** Runs a reading side in this thread, over the same channel as a worker's. */
 export function readInline(
   reader: LogReader,
   topics: readonly Topic[],
@@ -23,4 +25,9 @@ export function readInline(
       }
     }
   }
+}
+
+/** Folds in this thread. */
+export function foldInline(): Folding {
+  return { fold: async (name, answers) => foldChunk(name, answers), close: async () => {} }
 }

@@ -5,14 +5,11 @@ import { z } from 'zod'
 /** Wrong usage: a sentence for the user, exit code 2. */
 export class UsageError extends Error {}
 
-/** A failure outside the program: a sentence for the user, exit code 1. */
-export class FailureError extends Error {}
-
-/** A signal has ended a command: a sentence, and the exit code that shells give to the signal. */
-export class InterruptedError extends FailureError {
+/** A failure outside the program: a sentence for the user. After a signal, shells expect another exit code than 1. */
+export class FailureError extends Error {
   constructor(
     message: string,
-    readonly exitCode: number
+    readonly exitCode = 1
   ) {
     super(message)
   }

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
-import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
+import { errorCode, errorMessage, isFailure, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
-import { DATA_DIR_DEFAULT, FailureError, InterruptedError, readConfig, UsageError } from './config.js'
+import { DATA_DIR_DEFAULT, FailureError, readConfig, UsageError } from './config.js'
 import { saysUnwritable } from './data-directory/disk-errors.js'
 import { fileFailure } from './data-directory/file-failure.js'
 import { addBackup } from './operate/backup/command.js'
@@ -76,7 +76,7 @@ export async function runProgram(options: {
     return terminal.exitCode
   } catch (error) {
     const path = resolve(environment.DATA_DIR ?? DATA_DIR_DEFAULT)
-    return exitCodeOf((await diskFailure(path, error)) ?? fileFailure(error, path) ?? error, terminal)
+    return await exitCodeOf((await diskFailure(path, error)) ?? fileFailure(error, path) ?? error, terminal)
   }
 }
 
@@ -88,7 +88,7 @@ async function diskFailure(path: string, error: unknown): Promise<FailureError |
   return await unwritableDisk(path, error)
 }
 
-function exitCodeOf(error: unknown, terminal: Terminal): number {
+async function exitCodeOf(error: unknown, terminal: Terminal): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError) {
     terminal.errors.write(`${plainLines(error.message)}\n`)
@@ -96,19 +96,20 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
   }
   if (error instanceof FailureError) {
     terminal.errors.write(`${plainLines(error.message)}\n`)
-    return error instanceof InterruptedError ? error.exitCode : 1
+    return error.exitCode
   }
   const message = plainLines(errorMessage(error))
   if (error instanceof Refusal && error.code === 'disk_full') {
     terminal.errors.write(`${message}\n`)
     return 1
   }
-  if (isUnreachable(error)) {
+  const settings = settingsOf(error)
+  if (settings !== undefined) {
     const sentence = sentenceOf(plainLines(messageWithCause(error)))
-    terminal.errors.write(`${sentence} Check ${settingsOf(sentence)}, and whether it runs.\n`)
+    terminal.errors.write(`${sentence} Check ${settings}, and whether it runs.\n`)
     return 1
   }
-  if (isOfEngine(error)) {
+  if (await isOfEngine(error)) {
     terminal.errors.write(
       `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.\n`
     )
@@ -122,19 +123,15 @@ function sentenceOf(text: string): string {
   return /[.)]$/.test(text) ? text : `${text}.`
 }
 
-/** Returns the variables that say where the engine of a sentence is, and how it is reached. */
-function settingsOf(sentence: string): string {
-  if (sentence.startsWith('Kafka')) return 'KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_*'
-  return sentence.startsWith('PostgreSQL') ? 'POSTGRES_URL' : 'CLICKHOUSE_URL'
-}
-
-/** Returns whether an error means that an engine is unavailable: `Refusal`, or an error of Kafka's client. */
-function isUnreachable(error: unknown): boolean {
-  return error instanceof Refusal || (error instanceof Error && error.name === 'LogUnreachable')
+/** Returns the variables that say where an unavailable engine is, and how it is reached. */
+function settingsOf(error: unknown): string | undefined {
+  if (isFailure(error, 'log_unreachable')) return 'KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_*'
+  if (!(error instanceof Refusal)) return undefined
+  return error.details.includes('PostgreSQL') ? 'POSTGRES_URL' : 'CLICKHOUSE_URL'
 }
 
 /** Returns whether an error is ClickHouse's or PostgreSQL's about a statement. */
-function isOfEngine(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
+async function isOfEngine(error: unknown): Promise<boolean> {
+  const { ClickHouseError } = await import('@gamenet/engines')
+  return error instanceof ClickHouseError || /^[0-9A-Z]{5}$/.test(errorCode(error))
 }

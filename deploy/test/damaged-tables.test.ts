@@ -1,9 +1,8 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { LogUnreachable } from '@gamenet/engines/log'
 import { migrate, readSide, storeOver } from '@gamenet/projector'
-import { Refusal } from '@gamenet/schemas'
+import { Failure, Refusal } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
@@ -142,7 +141,9 @@ test('the log has a refusal without its stack, unless it has a cause', async (t)
       message: `${message} (${cause.message})`
     })
   }
-  t.same(loggedError(new LogUnreachable('Kafka did not answer', { cause })), { message: 'Kafka did not answer' })
+  t.same(loggedError(new Failure('log_unreachable', 'Kafka did not answer', { cause })), {
+    message: 'Kafka did not answer'
+  })
   t.match(loggedError(new Error('a defect')), { message: 'a defect', stack: /damaged-tables/ })
 })
 

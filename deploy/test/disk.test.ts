@@ -10,7 +10,6 @@ import { z } from 'zod'
 import { makeDisk, whyNoDisk } from '../proof/torture/power/disk.js'
 import { FailureError } from '../src/config.js'
 import { type Disk, openDisk } from '../src/data-directory/disk.js'
-import { LowDisk } from '../src/data-directory/disk-guard.js'
 import { readSpace } from '../src/data-directory/disk-space.js'
 import { unwritableDisk } from '../src/data-directory/unwritable-disk.js'
 import { Status } from '../src/operate/status/operation.js'
@@ -51,7 +50,7 @@ test('on a low disk merges and large writes wait; with free space both continue'
 
   await disk.requireSpace(99 * MB, 'A rebuild')
   await t.rejects(disk.requireSpace(101 * MB, 'A rebuild'), {
-    constructor: LowDisk,
+    constructor: FailureError,
     message:
       /^A rebuild is refused and takes 101 MB: the disk of .* has 200 MB free, and 100 MB stay free .* Free some space/
   })

@@ -1,7 +1,7 @@
 import { deepEqual } from 'node:assert/strict'
 import { join } from 'node:path'
-import { LogUnreachable, openEmbeddedLog, openSpool, type Spool } from '@gamenet/engines/log'
-import { type LogMessage, leaderboardEntryTopic, scrapeTopic, titleCountTopic } from '@gamenet/schemas'
+import { openEmbeddedLog, openSpool, type Spool } from '@gamenet/engines/log'
+import { Failure, type LogMessage, leaderboardEntryTopic, scrapeTopic, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
@@ -27,10 +27,10 @@ function fickleLog(t: Test, path: string) {
     log: {
       extents: (topic: string) => log.extents(topic),
       append: async (topic: string, messages: readonly LogMessage[]) => {
-        if (world.isAway && !world.losesAnswers) throw new LogUnreachable('the brokers are away')
+        if (world.isAway && !world.losesAnswers) throw new Failure('log_unreachable', 'the brokers are away')
         await log.append(topic, messages)
         for (const message of messages) taken.push({ topic, message })
-        if (world.isAway) throw new LogUnreachable('the brokers did not answer')
+        if (world.isAway) throw new Failure('log_unreachable', 'the brokers did not answer')
       }
     }
   }
@@ -99,7 +99,7 @@ test('a newer message enters the log behind those of the spool, also while the l
     append: async (_topic: string, messages: readonly LogMessage[]) => {
       if (isAway) {
         isAway = false
-        throw new LogUnreachable('the brokers are away')
+        throw new Failure('log_unreachable', 'the brokers are away')
       }
       if (messages.some(({ value }) => value === first.value)) await taking
       stored.push(...messages.map(({ value }) => value))

@@ -20,7 +20,6 @@ export {
   type SourceStatus
 } from './create-ingest.js'
 export { checkedChunks, withImportFile } from './import/import-file.js'
-export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
   type ImportRequest,
   type ImportResult,

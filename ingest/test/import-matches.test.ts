@@ -2,11 +2,11 @@ import { deepStrictEqual as deepEqual } from 'node:assert'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runs } from '@gamenet/engines/testing'
-import { instantOf, type MatchesListed } from '@gamenet/schemas'
+import { instantOf, isFailure, type MatchesListed } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { matchListGathering } from '../src/import/match-list-gathering.js'
-import { ImportCutOff, type ImportRequest, importInWorker, runImport } from '../src/index.js'
+import { type ImportRequest, importInWorker, runImport } from '../src/index.js'
 import { anyWriting, written } from './import-files.js'
 import { memoryLog } from './import-log.js'
 
@@ -212,7 +212,7 @@ test('after a failure of the log at any append, importing lists again completes 
       for (const isWritten of [false, true]) {
         const log = memoryLog()
         log.failAt(failing, isWritten)
-        t.ok((await importText(t, content, { now }, log).catch((error: unknown) => error)) instanceof ImportCutOff)
+        t.ok(isFailure(await importText(t, content, { now }, log).catch((error: unknown) => error), 'import_cut_off'))
         const { result } = await importText(t, content, { now }, log)
         const { rowsRead, published, missing, rejected } = whole.result
         t.match(result, { rowsRead, published, missing, rejected }, `append ${failing}, ${isWritten}`)
@@ -240,7 +240,7 @@ test('rows that exceed the memory limit of an import are refused with the way ou
   t.equal(add(20_000, () => ({})).length, 1, 'the same lobby repeated')
   const sentence =
     /^The rows up to line \d+ make \d+ lists of \d+ lobbies, .*nothing was published of them. Split the file by time/
-  t.throws(() => add(30_000, () => ({})), { name: 'ImportRefused', message: sentence }, 'many rows')
+  t.throws(() => add(30_000, () => ({})), { code: 'import_refused', message: sentence }, 'many rows')
   t.throws(() => add(9_000, (n) => ({ observedAt: instantOf(n * 1000) })), sentence, 'many lists')
   t.throws(() => add(9_000, (n) => ({ hostName: `${'h'.repeat(400)}${n}` })), sentence, 'many names')
   t.end()

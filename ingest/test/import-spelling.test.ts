@@ -41,7 +41,7 @@ test('times without a zone are of the given one, others keep their own', async (
     ['2026-07-01T12:00:00Z', 4],
     ['2026-07-01T12:00:00Z', 5]
   ])
-  await t.rejects(counts(t, lines, { tz: 'Berlin' }), { name: 'ImportRefused', message: /--tz is "Berlin"; expected/ })
+  await t.rejects(counts(t, lines, { tz: 'Berlin' }), { code: 'import_refused', message: /--tz is "Berlin"; expected/ })
 })
 
 const BERLIN = { tz: 'Europe/Berlin' }
@@ -136,7 +136,7 @@ test('a format reads times in any spelling, and ambiguous dates name it', async 
   t.match((await counts(t, ['01/04/2022,1'])).reasons, [/expected a time with the year first; --time-format/])
   t.match((await counts(t, ['March 2026,1'])).reasons, [/--time-format reads other forms/])
   for (const timeFormat of ['%Q', '%d', '%Y %m %m', '%Y-%d']) {
-    await t.rejects(counts(t, ['x,1'], { timeFormat }), { name: 'ImportRefused', message: /^--time-format/ })
+    await t.rejects(counts(t, ['x,1'], { timeFormat }), { code: 'import_refused', message: /^--time-format/ })
   }
 })
 

@@ -68,13 +68,13 @@ test('a refusal in the thread rejects as a refusal, and one that needs no file d
   await writeFile(input, 'when,online\n2020-01-01,5\n')
   const needs = { log, known: log.known }
   await t.rejects(importInWorker({ topic: 'network-count', input, fileName: 'x' }, needs), {
-    name: 'ImportRefused',
+    code: 'import_refused',
     message: /the header has "when", "online"/
   })
   const never = async function* (): AsyncGenerator<Uint8Array> {
     await new Promise(() => undefined)
   }
-  await t.rejects(importInWorker({ topic: 'counts', input: never(), fileName: '-' }, needs), { name: 'ImportRefused' })
+  await t.rejects(importInWorker({ topic: 'counts', input: never(), fileName: '-' }, needs), { code: 'import_refused' })
   t.same(log.appends, [])
 })
 
@@ -86,7 +86,7 @@ test('a failure of the log ends the thread and is the cause of its error; the ne
   const request = { topic: 'network-count', input, fileName: 'counts.csv' }
   const failure = await importInWorker(request, { log, known: log.known }).catch((error: unknown) => error)
   t.match(failure, {
-    name: 'ImportCutOff',
+    code: 'import_cut_off',
     message: /counts.csv was interrupted after \d+ rows: the disk is full/,
     cause: { message: 'the disk is full' }
   })

@@ -42,8 +42,6 @@ export { migrate } from './migrate/migrate.js'
 export {
   changedDefinitions,
   type Migration,
-  MissingTables,
-  NewerTables,
   readMigrations
 } from './migrate/migrate-schema.js'
 export { type Target, waitForCheckpoints } from './project/caught-up.js'

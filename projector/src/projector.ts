@@ -16,7 +16,7 @@ import { Generations, storeAt } from './generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './generations/pass-lock.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from './load/loader.js'
 import { type LagSeconds, type LogState, projectorMetrics } from './load/projector-metrics.js'
-import { KeysUnknown, type SealKeys } from './load/seal-key-cache.js'
+import { keysUnknown, type SealKeys } from './load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'
 import type { Logger } from './logger.js'
 import { type CatchUpWatch, nextPass, type Target, waitForTargets } from './project/caught-up.js'
@@ -375,7 +375,7 @@ function loaderOf(
   })
 }
 
-/** Returns the keys of people. Throws {@link KeysUnknown} if one is missing without an erasure. */
+/** Returns the keys of people. Throws {@link keysUnknown} if one is missing without an erasure. */
 async function keysOrErasures(
   { sealKeys, erasedPeople }: Pick<ProjectorOptions, 'sealKeys' | 'erasedPeople'>,
   people: readonly number[]
@@ -385,7 +385,7 @@ async function keysOrErasures(
   if (missing.length === 0 || erasedPeople === undefined) return keys
   const erased = await erasedPeople(missing)
   const unknown = missing.filter((person) => !erased.has(person))
-  if (unknown.length > 0) throw new KeysUnknown(unknown)
+  if (unknown.length > 0) throw keysUnknown(unknown)
   return keys
 }
 

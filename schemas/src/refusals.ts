@@ -363,14 +363,13 @@ export type RefusalCode = keyof typeof refusals
 
 /** An expected error: thrown anywhere, answered in one place. */
 export class Refusal extends Error {
-  readonly code: RefusalCode
   readonly status: number
   /** Seconds until a retry makes sense, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(
-    code: RefusalCode,
-    details: readonly string[] = [],
+    readonly code: RefusalCode,
+    readonly details: readonly string[] = [],
     options: { retryAfterSeconds?: number; cause?: unknown } = {}
   ) {
     let next = 0
@@ -379,7 +378,6 @@ export class Refusal extends Error {
       { cause: options.cause }
     )
     this.name = 'Refusal'
-    this.code = code
     this.status = refusals[code].status
     this.retryAfterSeconds = options.retryAfterSeconds
   }

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { type Test, test } from 'tap'
-import { callThread, openCalls, type PostedError, restoredError, ThreadExited } from '../src/async/thread-calls.js'
+import { callThread, openCalls, type PostedError, restoredError } from '../src/async/thread-calls.js'
+import { Failure, isFailure } from '../src/values/failure.js'
 
 type Far = {
   add(a: number, b: number): number
@@ -51,6 +52,22 @@ test('an error crosses with its name, message, fields and cause; errorOf restore
   t.ok(typed instanceof Refused)
 })
 
+test('a failure is recognised by its code, also when it has crossed between threads', async (t) => {
+  const { port1, port2 } = new MessageChannel()
+  t.teardown(() => port1.close())
+  const thrown = new Failure('log_unreachable', 'Kafka is away')
+  openCalls(port2, { fail: () => Promise.reject(thrown) })
+  const crossed = await openCalls<Far>(port1, {})
+    .call('fail')
+    .catch((error: unknown) => error)
+  t.notOk(crossed instanceof Failure)
+  for (const error of [thrown, crossed]) {
+    t.ok(isFailure(error, 'no_space', 'log_unreachable'))
+    t.notOk(isFailure(error, 'no_space'))
+  }
+  t.notOk(isFailure('log_unreachable', 'log_unreachable'), 'a text has no code')
+})
+
 test('a value that cannot be copied rejects the call', async (t) => {
   const { calls } = connected(t)
   await t.rejects(calls.call('function'), { name: 'DataCloneError' }, 'a result')
@@ -82,9 +99,9 @@ test('calls reject when their thread crashes or exits', async (t) => {
     return { worker, calls: callThread<Thread>(worker, {}, { exited: 'the thread has ended' }) }
   }
   await t.rejects(start().calls.call('crash'), { name: 'RangeError', message: 'broken' })
-  await t.rejects(start().calls.call('exit'), new ThreadExited('the thread has ended'))
+  await t.rejects(start().calls.call('exit'), new Failure('thread_exited', 'the thread has ended'))
   const { worker, calls } = start()
-  const staying = t.rejects(calls.call('stay'), new ThreadExited('the thread has ended'))
+  const staying = t.rejects(calls.call('stay'), new Failure('thread_exited', 'the thread has ended'))
   await Promise.all([once(worker, 'exit'), worker.terminate(), staying])
-  await t.rejects(calls.call('stay'), new ThreadExited('the thread has ended'))
+  await t.rejects(calls.call('stay'), new Failure('thread_exited', 'the thread has ended'))
 })

@@ -9,7 +9,7 @@ export {
 } from './clickhouse/clickhouse.js'
 export { openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
-export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
+export { migratePostgres, newestMigration } from './postgres/migrate.js'
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres } from './postgres/server.js'

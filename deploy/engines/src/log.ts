@@ -2,14 +2,13 @@
  * The logs, for threads. A thread that loads chDB closes every connection of the
  * process when it ends; statements on other threads then crash.
  */
-export { EngineUnopened } from './flush-files.js'
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
 export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
 export { isOfLmdbDamage, LogDamaged } from './log/embedded-store.js'
 export type { KafkaLogOptions } from './log/kafka-admin.js'
-export { type KafkaSasl, LogUnreachable, TopicsRefused } from './log/kafka-client.js'
+export type { KafkaSasl } from './log/kafka-client.js'
 export { type KafkaLog, openKafkaLog } from './log/kafka-log.js'
 export { readLogApart } from './log/read-apart.js'
 export { openSpool, type Parcel, type Spool, type SpoolState } from './log/spool.js'

@@ -18,9 +18,6 @@ export const FULL_BYTES = LOG_FREE_BYTES_MIN + 2 * 1024 * 1024
 /** Interval of checks. An import writes about 10 MB a second, far less per interval than the free minimum. */
 const LOOK_MS = 1000
 
-/** Work that was refused because the disk is nearly full. */
-export class LowDisk extends FailureError {}
-
 /** One disk with its minimum. */
 export type GuardedDisk = DiskSpace & {
   /** Minimum of free bytes; 0 if there is none. */
@@ -41,7 +38,7 @@ export type DiskGuard = {
   /** As `isLow`, for a full disk. */
   isFull(): boolean
   /**
-   * Checks now. Throws a {@link LowDisk} if a disk is low or would be after `bytes` more.
+   * Checks now. Throws a {@link FailureError} if a disk is low or would be after `bytes` more.
    * @param what the refused work, as the beginning of a sentence: `The import of counts.csv`
    */
   requireSpace(bytes: number, what: string): Promise<void>
@@ -82,7 +79,7 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
       const disks = await watch.look()
       const full = disks.find(({ isLow, freeBytes, freeMinBytes }) => isLow || freeBytes - bytes < freeMinBytes)
       if (full === undefined || full.freeMinBytes === 0) return
-      throw new LowDisk(`${what} ${refusalOf(full, bytes)}`)
+      throw new FailureError(`${what} ${refusalOf(full, bytes)}`)
     },
     whenSpace: async (signal) => {
       while (watch.isLow) {

@@ -24,11 +24,7 @@ type AnyOperation = Operation<unknown, unknown, unknown>
 const LIMITS = { connectionsMax: 100, connectionsPerAddress: 0, finishMs: 0 }
 const NO_CLIENTS = { ofPeer: () => undefined, of: () => undefined }
 
-/** A request that a browser sent for a web page. */
-class ForeignRequest extends Error {}
-
-/** A request without the token. */
-class Unauthorized extends Error {}
+const refused = (statusCode: number, message: string) => Object.assign(new Error(message), { statusCode })
 
 type MetricsNeeds = {
   readonly registry: Registry
@@ -109,26 +105,26 @@ async function metricsText(registry: Registry, logger: Logger): Promise<string> 
  */
 function refuseForeign(headers: { origin?: string | undefined; host?: string | undefined }, isLocal: boolean): void {
   if (headers.origin !== undefined) {
-    throw new ForeignRequest('The operator port refuses requests of web pages (with Origin).')
+    throw refused(403, 'The operator port refuses requests of web pages (with Origin).')
   }
   const name = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
   if (isLocal && !isLoopback(name)) {
-    throw new ForeignRequest(
-      `Requests to the operator port must name localhost or its address; got ${JSON.stringify(name)}.`
-    )
+    throw refused(403, `Requests to the operator port must name localhost or its address; got ${JSON.stringify(name)}.`)
   }
 }
 
 function requireToken(token: string | undefined, given: string | undefined): void {
   if (token === undefined) {
-    throw new Unauthorized(
+    throw refused(
+      401,
       'This process was started without OPERATOR_TOKEN, and its operator port serves health and metrics only. Set it ' +
         'for this process and for the command.'
     )
   }
   const digest = (text: string) => createHash('sha256').update(text).digest()
   if (timingSafeEqual(digest(`Bearer ${token}`), digest(given ?? ''))) return
-  throw new Unauthorized(
+  throw refused(
+    401,
     `The operator port requires its token; got ${given === undefined ? 'none' : 'a wrong one'}. Set OPERATOR_TOKEN ` +
       `to the token of the service; ` +
       'on the machine of the service, the command reads it from DATA_DIR when OPERATOR_URL is not set.'
@@ -219,8 +215,6 @@ function linesOf(
 
 function statusOf(error: unknown): number {
   if (error instanceof UsageError) return 400
-  if (error instanceof Unauthorized) return 401
-  if (error instanceof ForeignRequest) return 403
   if (error instanceof FailureError) return 409
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number') return error.statusCode
   return 500

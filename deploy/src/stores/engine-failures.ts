@@ -1,7 +1,6 @@
-import { ClickHouseError, NewerDatabase } from '@gamenet/engines'
-import { EngineUnopened, isOfLmdbDamage, LogDamaged, LogUnreachable, TopicsRefused } from '@gamenet/engines/log'
-import { MissingTables, NewerTables } from '@gamenet/projector'
-import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
+import { ClickHouseError } from '@gamenet/engines'
+import { isOfLmdbDamage, LogDamaged } from '@gamenet/engines/log'
+import { errorCode, errorMessage, isFailure, isTableDropped, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged, UsageError } from '../config.js'
 import { fileFailure } from '../data-directory/file-failure.js'
 import { unwritableDisk } from '../data-directory/unwritable-disk.js'
@@ -101,12 +100,12 @@ export function engineFailure(error: unknown, tables: string): unknown {
     const said = shown(ofTables.message).replace(/\.$/, '')
     return new FilesDamaged('tables', `${what} on the ClickHouse server are damaged: ${said}`, REPAIR_SERVER)
   }
-  if (error instanceof NewerTables || error instanceof NewerDatabase) return new FailureError(error.message)
+  if (isFailure(error, 'newer_store')) return new FailureError(error.message)
   const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
-  if (error instanceof MissingTables) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
-  if (error instanceof TopicsRefused || error instanceof LogUnreachable) return new FailureError(`Kafka: ${text}.`)
-  if (error instanceof EngineUnopened)
-    return new FilesDamaged(error.engine, text, error.engine === 'tables' ? MAKE_TABLES_AGAIN : RESTORE)
+  if (isFailure(error, 'topics_refused', 'log_unreachable')) return new FailureError(`Kafka: ${text}.`)
+  if (isFailure(error, 'tables_missing', 'tables_unopened')) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
+  if (isFailure(error, 'log_unopened')) return new FilesDamaged('log', text, RESTORE)
+  if (isFailure(error, 'writes_unopened')) return new FilesDamaged('writes', text, RESTORE)
   return error
 }
 

@@ -1,7 +1,7 @@
-import { type EmbeddedLog, type KafkaSasl, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
+import { type EmbeddedLog, type KafkaSasl, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import type { LogReader, ReloadShare } from '@gamenet/projector'
-import { topics, withTimeout } from '@gamenet/schemas'
+import { Failure, isFailure, topics, withTimeout } from '@gamenet/schemas'
 
 /** The log to open. Plain data, because it is posted to the loader's thread. */
 export type LogChoice =
@@ -102,10 +102,10 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
     await (onUnavailable === undefined
       ? makeTopics()
       : withTimeout(makeTopics(), AWAY_MS, () => {
-          throw new LogUnreachable(`Kafka at ${brokers.join(',')} has not answered within ${AWAY_MS} ms`)
+          throw new Failure('log_unreachable', `Kafka at ${brokers.join(',')} has not answered within ${AWAY_MS} ms`)
         }))
   } catch (error) {
-    if (onUnavailable === undefined || !(error instanceof LogUnreachable)) {
+    if (onUnavailable === undefined || !isFailure(error, 'log_unreachable')) {
       await log.close()
       throw error
     }

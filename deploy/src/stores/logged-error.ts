@@ -1,5 +1,4 @@
-import { LogUnreachable } from '@gamenet/engines/log'
-import { messageWithCause, Refusal, type RefusalCode } from '@gamenet/schemas'
+import { isFailure, messageWithCause, Refusal, type RefusalCode } from '@gamenet/schemas'
 import { stdSerializers } from 'pino'
 
 /**
@@ -18,7 +17,7 @@ const OF_OTHER_PARTS: ReadonlySet<RefusalCode> = new Set([
  * Returns an error as the log has it: without a stack if it is a refusal without a cause, or if another part failed.
  */
 export function loggedError(error: Error): object {
-  if (error instanceof LogUnreachable) return { message: error.message }
+  if (isFailure(error, 'log_unreachable')) return { message: error.message }
   if (!(error instanceof Refusal) || (error.cause !== undefined && !OF_OTHER_PARTS.has(error.code)))
     return stdSerializers.err(error)
   return { code: error.code, message: messageWithCause(error) }

@@ -1,10 +1,12 @@
-import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
+import type { Parcel, Spool, SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
   abortable,
   type Backoff,
   backoffMs,
   errorMessage,
+  Failure,
+  isFailure,
   type LogMessage,
   Mutex,
   matchListTopic,
@@ -121,7 +123,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
           throw unanswered()
         })
       } catch (error) {
-        if (!(error instanceof LogUnreachable)) throw error
+        if (!isFailure(error, 'log_unreachable')) throw error
         reason = error.message
         logger.warn({ reason }, 'the log is unavailable: scraped events wait in the spool')
       }
@@ -144,7 +146,8 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
     async extents(topic) {
       const { messages } = spool.state()
       if (SPOOLED_TOPICS.has(topic) && messages > 0)
-        throw new LogUnreachable(
+        throw new Failure(
+          'log_unreachable',
           `${messages} messages wait in the spool; the end of ${topic} is unknown until they are published`
         )
       return await log.extents(topic)
@@ -178,7 +181,7 @@ function byTopic(parcels: readonly Parcel[]): Map<string, LogMessage[]> {
   return topics
 }
 
-const unanswered = () => new LogUnreachable('the log has not answered in time')
+const unanswered = () => new Failure('log_unreachable', 'the log has not answered in time')
 
 function spoolMetrics(registry: Registry, spool: Spool) {
   const registers = [registry]

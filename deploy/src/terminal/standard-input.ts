@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os'
-import { bytesText } from '@gamenet/schemas'
+import { bytesText, isFailure } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { freeMinBytesOf } from '../data-directory/disk-guard.js'
 import { freeText, readSpace } from '../data-directory/disk-space.js'
@@ -18,14 +18,14 @@ export async function withStandardInput<Result>(
   use: (file: string) => Promise<Result>
 ): Promise<Result> {
   const wanted = config().DISK_FREE_MIN_BYTES
-  const { ImportRefused, withImportFile } = await import('@gamenet/ingest')
+  const { withImportFile } = await import('@gamenet/ingest')
   const { signal } = new AbortController()
   try {
     return await withImportFile(withSpace(input, tmpdir(), wanted), 'Standard input', { signal }, ({ path }) =>
       use(path)
     )
   } catch (error) {
-    throw error instanceof ImportRefused ? new UsageError(error.message) : error
+    throw isFailure(error, 'import_refused') ? new UsageError(error.message) : error
   }
 }
 

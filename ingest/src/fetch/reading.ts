@@ -1,4 +1,4 @@
-import { errorMessage, type LogExtents, type ScrapeSource } from '@gamenet/schemas'
+import { errorMessage, Failure, type LogExtents, type ScrapeSource } from '@gamenet/schemas'
 import type { Publication } from '../publish/publish.js'
 import type { PageFetcher } from './page-fetcher.js'
 
@@ -22,7 +22,7 @@ export type Reader = {
   readonly fetcher: PageFetcher
   /**
    * Publishes before the run ends, so that the first of many pages does not wait for the last. Rejects with a
-   * `LogRefused` if the log refuses it.
+   * `log_refused` if the log refuses it.
    */
   publish(publication: Publication): Promise<void>
   /** Called by sources of many pages after each page, with the number so far and the known total. */
@@ -48,31 +48,13 @@ export function namedGaps(gaps: readonly string[]): string {
   return gaps.slice(0, GAPS_NAMED_MAX).join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
-/** The log did not return the end of a topic. */
-export class LogUnknown extends Error {
-  constructor(topic: string, cause: unknown) {
-    super(`the end of ${topic} in the log is unknown: ${errorMessage(cause)}`, {
-      cause
-    })
-  }
-}
-
 /** Wraps a log so that its failed calls are distinct from defects of the caller. */
 export function queryLog(log: LogExtents): LogExtents {
   return {
     extents: (topic) =>
       log.extents(topic).catch((error: unknown) => {
-        throw new LogUnknown(topic, error)
+        const message = `the end of ${topic} in the log is unknown: ${errorMessage(error)}`
+        throw new Failure('log_unknown', message, { cause: error })
       })
-  }
-}
-
-/** The log refused the events of a run. */
-export class LogRefused extends Error {
-  readonly topic: string
-
-  constructor(topic: string, cause: unknown) {
-    super(`the log refused ${topic}: ${errorMessage(cause)}`, { cause })
-    this.topic = topic
   }
 }

@@ -8,7 +8,7 @@ import { type Duplex, PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { abortable } from '@gamenet/schemas'
-import { ImportRefused } from './import-refused.js'
+import { importRefused } from './import-refused.js'
 
 /** Large enough that reading dominates the hand-over, small enough for many concurrent imports. */
 const BLOCK_BYTES = 262_144
@@ -98,7 +98,7 @@ async function withoutName(path: string, fd: number): Promise<string> {
 async function describe(path: string, name: string): Promise<ImportFile | undefined> {
   try {
     const status = await stat(path)
-    if (status.isDirectory()) throw new ImportRefused(`${name} is a directory; name the files in it`)
+    if (status.isDirectory()) throw importRefused(`${name} is a directory; name the files in it`)
     if (!status.isFile()) return undefined
     const handle = await open(path)
     try {
@@ -111,8 +111,8 @@ async function describe(path: string, name: string): Promise<ImportFile | undefi
     }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT') throw new ImportRefused(`There is no file ${name}`, { cause: error })
-    if (code === 'EACCES') throw new ImportRefused(`${name} may not be read by this user`, { cause: error })
+    if (code === 'ENOENT') throw importRefused(`There is no file ${name}`, { cause: error })
+    if (code === 'EACCES') throw importRefused(`${name} may not be read by this user`, { cause: error })
     throw error
   }
 }
@@ -123,7 +123,7 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
     for await (const chunk of checkedChunks(chunks, name)) {
       written += chunk.byteLength
       if (written > SPOOL_BYTES_MAX) {
-        throw new ImportRefused(`${name} has more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
+        throw importRefused(`${name} has more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
       }
       yield chunk
     }
@@ -133,7 +133,7 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
 }
 
 /**
- * Passes chunks on while their content is checked, unpacked if it is gzip. Throws an {@link ImportRefused} as soon as
+ * Passes chunks on while their content is checked, unpacked if it is gzip. Throws `import_refused` as soon as
  * it is not a table: a row without end would fill disk or memory.
  */
 export async function* checkedChunks(chunks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
@@ -165,7 +165,7 @@ export async function hasChanged(file: ImportFile): Promise<boolean> {
 
 /**
  * Reads the whole file before any of it is published: its hash identifies the import, and content that is not a table
- * is refused early. Throws an {@link ImportRefused}.
+ * is refused early. Throws `import_refused`.
  */
 export async function fingerprint(
   file: ImportFile,
@@ -195,7 +195,7 @@ type ContentOptions = Pick<ImportFile, 'name' | 'isGzip'> & {
 }
 
 /**
- * Reads content to its end, and returns its format. Throws an {@link ImportRefused} as soon as it is not a table: a
+ * Reads content to its end, and returns its format. Throws `import_refused` as soon as it is not a table: a
  * first block that is not text, a row without end, truncated, damaged or unlikely gzip.
  */
 async function readContent(blocks: AsyncIterable<Buffer>, options: ContentOptions): Promise<Format> {
@@ -221,7 +221,7 @@ async function readContent(blocks: AsyncIterable<Buffer>, options: ContentOption
     const code = (error as NodeJS.ErrnoException).code ?? ''
     if (!code.startsWith('Z_')) throw error
     const what = code === 'Z_BUF_ERROR' ? 'ends in the middle of its gzip data' : 'holds damaged gzip data'
-    throw new ImportRefused(
+    throw importRefused(
       `${name} ${what}, behind ${lines} complete lines (${bytes} bytes unpacked); ` +
         'nothing was published. Get the file again and import it then',
       { cause: error }
@@ -232,7 +232,7 @@ async function readContent(blocks: AsyncIterable<Buffer>, options: ContentOption
 
 function requireEnd(name: string, rowBytes: number): void {
   if (rowBytes <= ROW_BYTES_MAX) return
-  throw new ImportRefused(
+  throw importRefused(
     `${name} has a row that does not end within ${ROW_BYTES_MAX} bytes; expected a row per line, or a JSON array of ` +
       `objects. Inspect its content`
   )
@@ -240,7 +240,7 @@ function requireEnd(name: string, rowBytes: number): void {
 
 function requireLikelyRatio(name: string, bytes: number, packedBytes: number): void {
   if (bytes <= UNPACKED_FREE_BYTES || bytes <= GZIP_RATIO_MAX * packedBytes) return
-  throw new ImportRefused(
+  throw importRefused(
     `${name} is an unlikely gzip file: its first ${packedBytes} bytes unpack to ${bytes}, and at most ` +
       `${GZIP_RATIO_MAX} times as many are accepted. Inspect its content; if it is right, import it unpacked`
   )
@@ -289,19 +289,19 @@ const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: strin
  */
 function formatOf(start: Buffer, name: string): Format {
   const other = OTHERS.find(({ bytes }) => bytes.every((byte, n) => start[n] === byte))
-  if (other !== undefined) throw new ImportRefused(`${name} is ${other.what}`)
+  if (other !== undefined) throw importRefused(`${name} is ${other.what}`)
   if (start.includes(0))
-    throw new ImportRefused(`${name} is not text in UTF-8: it contains NUL bytes; expected CSV, NDJSON or JSON`)
+    throw importRefused(`${name} is not text in UTF-8: it contains NUL bytes; expected CSV, NDJSON or JSON`)
   const whole = new TextDecoder('utf-8').decode(start)
   const text = whole.trimStart()
   if (text === '') {
     const what = whole === '' ? 'is empty' : `has only white space in its first ${start.length} bytes`
-    throw new ImportRefused(`${name} ${what}; expected rows as CSV with a header, NDJSON or a JSON array`)
+    throw importRefused(`${name} ${what}; expected rows as CSV with a header, NDJSON or a JSON array`)
   }
   if (text.startsWith('[')) return 'json'
   if (!text.startsWith('{')) {
     if (text.includes('\r') && !text.includes('\n'))
-      throw new ImportRefused(`${name} ends its lines with CR alone; save it with LF or CRLF ends`)
+      throw importRefused(`${name} ends its lines with CR alone; save it with LF or CRLF ends`)
     return 'csv'
   }
   // An object in several lines, or a single line with lists or objects in it.

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { abortable, encodeEvent, importRunTopic, instantOf, type LogMessage } from '@gamenet/schemas'
+import { abortable, encodeEvent, importRunTopic, instantOf, isFailure, type LogMessage } from '@gamenet/schemas'
 import { encodeEvents } from '../people/encode-events.js'
 import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import type { ImportProgress, ImportReport } from './contract.js'
 import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
-import { ImportCutOff, ImportRefused } from './import-refused.js'
+import { importCutOff, importRefused } from './import-refused.js'
 import { readLocalTime, type TimeReader } from './import-time.js'
 import { importableOf } from './importables.js'
 import { LocalClock } from './local-clock.js'
@@ -71,7 +71,7 @@ export type ImportNeeds = {
  * carry the hash as `importId` and in their source: importing the same bytes with the same mapping again publishes
  * nothing, and an interrupted import continues after its last `import-run` event. Events between that and the
  * interruption are published again with the same ids.
- * Rejects with {@link ImportRefused} when it cannot start, with {@link ImportCutOff} when it was interrupted, and with
+ * Rejects with `import_refused` when it cannot start, with `import_cut_off` when it was interrupted, and with
  * the signal's reason.
  */
 export async function runImport(request: ImportRequest, needs: ImportNeeds): Promise<ImportResult> {
@@ -107,7 +107,7 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
   }
 }
 
-/** Returns how times and cells are read. Throws an {@link ImportRefused} for a zone or format that is none. */
+/** Returns how times and cells are read. Throws `import_refused` for a zone or format that is none. */
 function readingOf({ tz, timeFormat, delimiter }: Spelling): Pick<RowSource, 'clock' | 'readTime' | 'delimiter'> {
   const local: TimeReader | undefined = timeFormat === undefined ? undefined : formatReader(timeFormat)
   if (tz === undefined && local === undefined) return { delimiter }
@@ -238,8 +238,8 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
     await appendAll(run, topic.name, [], report.message(true))
   } catch (error) {
     await inFlight.catch(() => undefined)
-    if (run.signal.aborted || error instanceof ImportRefused) throw error
-    throw new ImportCutOff(run.file.name, tally, error)
+    if (run.signal.aborted || isFailure(error, 'import_refused')) throw error
+    throw importCutOff(run.file.name, tally.rowsRead, error)
   }
   return tally
 }

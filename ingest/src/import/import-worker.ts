@@ -1,10 +1,9 @@
 import { Worker } from 'node:worker_threads'
-import { callThread, type PackedMessages, type PostedError } from '@gamenet/schemas'
+import { callThread, type PackedMessages } from '@gamenet/schemas'
 import type { Seals } from '../people/people.js'
 import { appendPacked } from '../ports/log.js'
 import type { ImportProgress } from './contract.js'
 import { withImportFile } from './import-file.js'
-import { ImportCutOff, ImportRefused } from './import-refused.js'
 import type { ImportNeeds, ImportRequest, ImportResult, KnownImport } from './import-run.js'
 import { importableOf } from './importables.js'
 import { checkMapping } from './row-plan.js'
@@ -89,28 +88,18 @@ async function importPathInWorker(
     progress: (progress) => needs.onProgress?.(progress)
   }
   const calls = callThread<ImportThread>(worker, host, {
-    exited: 'The thread of the import ended by itself',
-    errorOf: (failure) => errorOf(failure, hostError)
+    exited: 'The thread of the import ended by itself'
   })
   const abort = () => calls.notify('abort')
   needs.signal.addEventListener('abort', abort, { once: true })
   try {
     return await calls.call('run', posted)
+  } catch (error) {
+    // The error of this thread has its class.
+    if (error instanceof Error && hostError !== undefined) error.cause = hostError
+    throw error
   } finally {
     needs.signal.removeEventListener('abort', abort)
     await worker.terminate()
   }
-}
-
-/**
- * Returns the error of a failed call. `hostError`, thrown by the log or the lookup in this thread, is the cause with
- * all its fields.
- */
-function errorOf(failure: PostedError, hostError: unknown): Error {
-  const { name, message, fields, cause } = failure
-  if (name === 'ImportRefused') return new ImportRefused(message)
-  if (name !== 'ImportCutOff') return new Error(message, { cause: hostError })
-  const { file, rowsRead, published } = fields
-  const counts = { rowsRead: Number(rowsRead), published: Number(published) }
-  return new ImportCutOff(String(file), counts, hostError ?? new Error(cause?.message))
 }

@@ -33,7 +33,7 @@ export type Gathered =
 
 /** Combines parts to events. An instance serves one read of one file. */
 export type Gathering = {
-  /** Throws an `ImportRefused` when the file's parts exceed the memory limit. */
+  /** Throws `import_refused` when the file's parts exceed the memory limit. */
   add(part: unknown, line: number): void
   /** Called once, after the last row. */
   finish(): Iterable<Gathered>

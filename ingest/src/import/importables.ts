@@ -1,4 +1,4 @@
-import { ImportRefused } from './import-refused.js'
+import { importRefused } from './import-refused.js'
 import type { Importable } from './importable.js'
 import { leaderboardImport } from './leaderboard.js'
 import { leaderboardEntryImport } from './leaderboard-entry.js'
@@ -24,5 +24,5 @@ export function importableOf(topic: string): Importable {
   const found = importables.find((candidate) => candidate.topic.name === topic)
   if (found !== undefined) return found
   const names = importables.map((candidate) => candidate.topic.name).join(', ')
-  throw new ImportRefused(`${JSON.stringify(topic)} is not a topic for imports; the topics are ${names}`)
+  throw importRefused(`${JSON.stringify(topic)} is not a topic for imports; the topics are ${names}`)
 }

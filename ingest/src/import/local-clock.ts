@@ -1,4 +1,4 @@
-import { ImportRefused } from './import-refused.js'
+import { importRefused } from './import-refused.js'
 import { type ReadTime, stored } from './import-time.js'
 
 const QUARTER_MS = 900_000
@@ -20,13 +20,13 @@ export class LocalClock {
   #firstWall: number | undefined
   #lastWall = 0
 
-  /** Throws an {@link ImportRefused} for an unknown zone. */
+  /** Throws `import_refused` for an unknown zone. */
   constructor(tz: string) {
     this.#tz = tz
     try {
       this.#format = new Intl.DateTimeFormat('en', { timeZone: tz, timeZoneName: 'longOffset' })
     } catch (error) {
-      throw new ImportRefused(`--tz is ${JSON.stringify(tz)}; expected a time zone, such as Europe/Berlin`, {
+      throw importRefused(`--tz is ${JSON.stringify(tz)}; expected a time zone, such as Europe/Berlin`, {
         cause: error
       })
     }

@@ -1,5 +1,5 @@
 import { bytesText, instantOf, type Lobby, type MatchesListed, millisecondsOf } from '@gamenet/schemas'
-import { ImportRefused } from './import-refused.js'
+import { importRefused } from './import-refused.js'
 import type { Gathered, Gathering } from './importable.js'
 
 /** Memory limit for the rows of one file, about five million rows. */
@@ -58,7 +58,7 @@ export function matchListGathering({ bytesMax = BYTES_MAX }: { readonly bytesMax
       rows.add(number, hostName === undefined ? NO_HOST : hosts.numberOf(hostName), currentPlayers, maxPlayers)
       const bytes = lists.length * LIST_BYTES + hosts.bytes() + rows.length() * ROW_BYTES
       if (bytes <= bytesMax) return
-      throw new ImportRefused(
+      throw importRefused(
         `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more exceed the ` +
           `limit: ${bytesText(bytesMax)} per import; nothing was published of them. Split ` +
           'the file by time, all rows of one instant into the same part, and import the parts one after the other'

@@ -1,6 +1,7 @@
+import { isFailure } from '@gamenet/schemas'
 import { type Csv, cellsOf, csvCutter, DELIMITERS } from './csv.js'
 import { type Format, type ImportFile, textOf } from './import-file.js'
-import { ImportRefused } from './import-refused.js'
+import { importRefused } from './import-refused.js'
 import { inUtc, type TimeReader } from './import-time.js'
 import type { Fields, Gathering, Importable, Opened, Outcome } from './importable.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
@@ -185,14 +186,14 @@ function csvReader(run: RowSource, tally: Tally): Reader {
       for (const row of cellsOf(rows, csv.delimiter)) {
         if (plan === undefined) {
           if ('fault' in row)
-            throw new ImportRefused(`${run.file.name} has no readable header in line ${row.line}: ${row.fault}`)
+            throw importRefused(`${run.file.name} has no readable header in line ${row.line}: ${row.fault}`)
           plan = planFor(run, tally, headerOf(row.cells), false)
         } else if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
         else yield { line: row.line, outcome: plan.fromCells(row.cells) }
       }
     },
     finish() {
-      if (plan === undefined) throw new ImportRefused(`${run.file.name} is empty; expected a header and rows`)
+      if (plan === undefined) throw importRefused(`${run.file.name} is empty; expected a header and rows`)
     }
   }
 }
@@ -210,7 +211,7 @@ function canPlan(run: RowSource, columns: readonly string[]): boolean {
     planRows(run.target, run.mapping, header, { isSample: false, nowMs: run.nowMs })
     return true
   } catch (error) {
-    if (error instanceof ImportRefused) return false
+    if (isFailure(error, 'import_refused')) return false
     throw error
   }
 }

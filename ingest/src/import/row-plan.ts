@@ -1,4 +1,5 @@
-import { ImportRefused } from './import-refused.js'
+import type { Failure } from '@gamenet/schemas'
+import { importRefused } from './import-refused.js'
 import { type ReadTime, readEpoch, readTime, type TimeReader } from './import-time.js'
 import type { CellKind, Fields, Importable, Outcome } from './importable.js'
 import { judged, shown } from './row-judge.js'
@@ -35,17 +36,17 @@ export type Reading = {
   readonly resolve?: ((key: string, wallMs: number) => ReadTime) | undefined
 }
 
-/** Validates fields and constants before a file is opened. Throws an {@link ImportRefused} with the first fault. */
+/** Validates fields and constants before a file is opened. Throws `import_refused` with the first fault. */
 export function checkMapping(target: Importable, mapping: Mapping, nowMs: number): void {
   const known = Object.keys(target.fields)
   for (const field of [...Object.keys(mapping.columns), ...Object.keys(mapping.set)]) {
     if (known.includes(field)) continue
     const name = JSON.stringify(field)
-    throw new ImportRefused(`${target.topic.name} has no field ${name}; its fields are ${known.join(', ')}`)
+    throw importRefused(`${target.topic.name} has no field ${name}; its fields are ${known.join(', ')}`)
   }
   for (const field of Object.keys(mapping.set)) {
     if (Object.hasOwn(mapping.columns, field)) {
-      throw new ImportRefused(`${field} is given both a column and a constant; give it one of them`)
+      throw importRefused(`${field} is given both a column and a constant; give it one of them`)
     }
   }
   constantsOf(target, mapping, nowMs)
@@ -53,7 +54,7 @@ export function checkMapping(target: Importable, mapping: Mapping, nowMs: number
 
 /**
  * Binds fields to the columns of a file: the mapped column, else the one with the field's name; a constant wins over a
- * column. Columns match in any case, if none matches exactly. Throws an {@link ImportRefused} if a required field has
+ * column. Columns match in any case, if none matches exactly. Throws `import_refused` if a required field has
  * neither.
  */
 export function planRows(target: Importable, mapping: Mapping, columns: readonly string[], options: Reading): RowPlan {
@@ -67,7 +68,7 @@ export function planRows(target: Importable, mapping: Mapping, columns: readonly
     const column = columns.includes(wanted) ? wanted : (columns.find((name) => isAlike(name, wanted)) ?? wanted)
     const index = columns.indexOf(column)
     if (index !== -1 && columns.indexOf(column, index + 1) !== -1) {
-      throw new ImportRefused(`The column ${JSON.stringify(column)} occurs twice in the file; rename one of them`)
+      throw importRefused(`The column ${JSON.stringify(column)} occurs twice in the file; rename one of them`)
     }
     if (index === -1 && mapped !== undefined) {
       if (!options.isSample) throw absent(target, field, column, columns, options)
@@ -83,7 +84,7 @@ export function planRows(target: Importable, mapping: Mapping, columns: readonly
   // they are far likelier to be the measured values under other names.
   const isSuspect = !options.isSample || ignoredColumns.length > 0
   if (isSuspect && target.measured.length > 0 && !target.measured.some((field) => given.has(field))) {
-    throw new ImportRefused(
+    throw importRefused(
       `No column has any of ${target.measured.join(', ')}; ${found(columns, options.isSample)}; map one of them`
     )
   }
@@ -230,9 +231,9 @@ function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Recor
     const kind = target.fields[field]
     if (kind === undefined) continue
     const value = readCell(kind, text, latestOf(target, nowMs), readTime)
-    if (value === undefined) throw new ImportRefused(`The constant for ${field} is empty; leave it out or give a value`)
+    if (value === undefined) throw importRefused(`The constant for ${field} is empty; leave it out or give a value`)
     const issue = value instanceof CellFault ? value.reason : schemaFault(target, field, value)
-    if (issue !== undefined) throw new ImportRefused(`The constant for ${field} is ${shown(text)}: ${issue}`)
+    if (issue !== undefined) throw importRefused(`The constant for ${field} is ${shown(text)}: ${issue}`)
     constants[field] = value
   }
   return constants
@@ -254,9 +255,9 @@ function absent(
   column: string,
   columns: readonly string[],
   { isSample }: { readonly isSample: boolean }
-): ImportRefused {
+): Failure {
   const hint = column === field ? `map one with ${field}=<column>, or set a constant` : 'correct the mapping'
-  return new ImportRefused(
+  return importRefused(
     `${target.topic.name} takes ${field} from the column ${JSON.stringify(column)}, which is not there; ` +
       `${found(columns, isSample)}; ${hint}`
   )

@@ -1,4 +1,4 @@
-import { ImportRefused } from './import-refused.js'
+import { importRefused } from './import-refused.js'
 import { type TimeReader, timeOfParts } from './import-time.js'
 
 /** The directives of strptime, as regular expressions. Fields without a name are skipped. */
@@ -22,19 +22,17 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
 }
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 
-/** Returns the reader of times in a format of strptime, `%d/%m/%Y %H:%M`. Throws an {@link ImportRefused}. */
+/** Returns the reader of times in a format of strptime, `%d/%m/%Y %H:%M`. Throws `import_refused`. */
 export function formatReader(format: string): TimeReader {
   const source = format.replace(/%(.?)|[\\^$.*+?()[\]{}|]/gs, (text, letter?: string) => {
     if (letter === undefined) return `\\${text}`
     const directive = DIRECTIVES[letter]
     if (directive !== undefined) return directive
     const known = Object.keys(DIRECTIVES).map((each) => `%${each}`)
-    throw new ImportRefused(`--time-format has ${JSON.stringify(text)}; expected ${known.join(' ')}`)
+    throw importRefused(`--time-format has ${JSON.stringify(text)}; expected ${known.join(' ')}`)
   })
   if (!/%[Yy]/.test(format) || !/%[mbB]/.test(format) || /%(.)(?=.*%\1)/s.test(format)) {
-    throw new ImportRefused(
-      `--time-format ${JSON.stringify(format)} must have year (%Y) and month (%m or %B), each once`
-    )
+    throw importRefused(`--time-format ${JSON.stringify(format)} must have year (%Y) and month (%m or %B), each once`)
   }
   const pattern = new RegExp(`^${source}$`)
   return (text) => {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { type Calls, callThread, errorMessage, Mutex, ThreadExited, withTimeout } from '@gamenet/schemas'
+import { type Calls, callThread, errorMessage, Failure, isFailure, Mutex, withTimeout } from '@gamenet/schemas'
 import type { PageKind, ParseRequest, pageParsers } from './page-parsers.js'
 import { unreadablePage } from './unreadable-page.js'
 
@@ -49,7 +49,7 @@ export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?
       await end()
       const reason = errorMessage(error)
       return unreadablePage(
-        error instanceof TooLong || error instanceof ThreadExited ? reason : `the page broke the parser: ${reason}`
+        isFailure(error, 'page_timeout', 'thread_exited') ? reason : `the page broke the parser: ${reason}`
       )
     }
   }
@@ -81,8 +81,6 @@ function startThread(): Thread {
   return thread
 }
 
-class TooLong extends Error {}
-
 /** Parses a page in the thread. Rejects when the parser throws, takes too long or is stopped. */
 async function parsed(thread: Thread, request: ParseRequest, timeoutMs: number): Promise<unknown> {
   const begun = new Promise<void>((resolve) => {
@@ -90,9 +88,9 @@ async function parsed(thread: Thread, request: ParseRequest, timeoutMs: number):
   })
   const page = thread.calls.call('parse', request)
   await withTimeout(Promise.race([begun, page]), START_TIMEOUT_MS, () => {
-    throw new TooLong(`the parser did not begin within ${START_TIMEOUT_MS} ms`)
+    throw new Failure('page_timeout', `the parser did not begin within ${START_TIMEOUT_MS} ms`)
   })
   return await withTimeout(page, timeoutMs, () => {
-    throw new TooLong(`the page took longer than ${timeoutMs} ms to parse`)
+    throw new Failure('page_timeout', `the page took longer than ${timeoutMs} ms to parse`)
   })
 }

@@ -1,6 +1,6 @@
-import { errorMessage, Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
+import { errorMessage, Failure, isFailure, Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
-import { LogRefused, LogUnknown, namedGaps, type Source, STOPPING } from '../fetch/reading.js'
+import { namedGaps, type Source, STOPPING } from '../fetch/reading.js'
 import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import { type Publication, publish } from '../publish/publish.js'
@@ -60,7 +60,8 @@ async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSign
       await publication.publish(needs.log, { source: `/scrape/${source.name}` }, needs.people)
     } catch (error) {
       needs.onLogRefusal()
-      throw new LogRefused(publication.topic, error)
+      const message = `the log refused ${publication.topic}: ${errorMessage(error)}`
+      throw new Failure('log_refused', message, { cause: error })
     }
     published += publication.count
   }
@@ -88,15 +89,15 @@ function interrupted(published: number): Result {
 }
 
 function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown): string {
-  if (error instanceof LogRefused) {
-    logger.error({ err: error.cause, source, topic: error.topic }, 'the log refused events')
+  if (isFailure(error, 'log_refused')) {
+    logger.error({ err: error.cause, source, reason: error.message }, 'the log refused events')
     return error.message
   }
   if (error instanceof Refusal) {
     logger.warn({ err: error, source }, 'an engine is unavailable')
     return `earlier events cannot be looked up: ${error.message}`
   }
-  if (error instanceof LogUnknown) {
+  if (isFailure(error, 'log_unknown')) {
     logger.warn({ err: error.cause, source }, 'the end of the log is unknown')
     return `earlier publications cannot be looked up: ${error.message}`
   }

@@ -3,6 +3,7 @@ import {
   backoffMs,
   DEFAULT_BACKOFF,
   errorMessage,
+  isFailure,
   loadCheckpoint,
   Mutex,
   type PartitionExtent,
@@ -24,7 +25,7 @@ import { readRetractedImports } from '../store/import.js'
 import type { Store } from '../store/operation.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import type { Metrics } from './projector-metrics.js'
-import { KeysUnknown, SealKeyCache, type SealKeys } from './seal-key-cache.js'
+import { SealKeyCache, type SealKeys } from './seal-key-cache.js'
 import { describeStall } from './stalled-partitions.js'
 
 /** A started reading side. */
@@ -507,7 +508,7 @@ class Storing {
         return result
       } catch (error) {
         if (signal.aborted) return undefined
-        this.trouble = { topic, reason: errorMessage(error), isFinal: error instanceof KeysUnknown }
+        this.trouble = { topic, reason: errorMessage(error), isFinal: isFailure(error, 'keys_unknown') }
         this.#options.logger.error(this.trouble, 'loading failed; retrying')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)
       }

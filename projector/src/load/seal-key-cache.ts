@@ -1,21 +1,18 @@
-import { type LogRecord, readSealedValue } from '@gamenet/schemas'
+import { Failure, type LogRecord, readSealedValue } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 
 /** Seal keys by the numbers of their people; deleted ones are missing. */
 export type SealKeys = ReadonlyMap<number, Uint8Array>
 
 /** People have neither a key nor an erasure: without those, their events would be lost. */
-export class KeysUnknown extends Error {
-  override readonly name = 'KeysUnknown'
-
-  constructor([first, ...others]: readonly number[]) {
-    const more = others.length === 0 ? '' : ` and ${others.length} others`
-    super(
-      `PostgreSQL has neither the key nor the erasure of person ${first}${more}, whose events are in the log: it is ` +
-        `older than the log, or another one. Restore a backup that has them. Without one, start with --accept-older: ` +
-        `these events stay lost.`
-    )
-  }
+export function keysUnknown([first, ...others]: readonly number[]): Failure {
+  const more = others.length === 0 ? '' : ` and ${others.length} others`
+  return new Failure(
+    'keys_unknown',
+    `PostgreSQL has neither the key nor the erasure of person ${first}${more}, whose events are in the log: it is ` +
+      `older than the log, or another one. Restore a backup that has them. Without one, start with --accept-older: ` +
+      `these events stay lost.`
+  )
 }
 
 /**

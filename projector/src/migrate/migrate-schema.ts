@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { isTableDropped } from '@gamenet/schemas'
+import { Failure, isTableDropped } from '@gamenet/schemas'
 import { restorePointers } from '../rebuild/restore-pointers.js'
 import { readPointers } from '../store/generation.js'
 import { storeOver } from '../store/operation.js'
@@ -22,17 +22,11 @@ export type Migration = {
 export const OTHER_DATABASE = 'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded)'
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 
-/** Tables that migrations created are missing. */
-export class MissingTables extends Error {}
-
-/** The tables belong to another version of the program, in most cases a newer one. */
-export class NewerTables extends Error {}
-
 /**
  * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no
  * transactions over DDL: after a crash inside a file, or when its row in `schema_migration` is lost, the next run
  * repeats it from its first statement, so every statement must be idempotent (`IF NOT EXISTS`, `IF EXISTS`).
- * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program
+ * Rejects if an applied file was changed, and with `newer_store` if a migration was applied that this program
  * lacks.
  */
 export async function migrateSchema(given: Tables, migrations?: readonly Migration[]): Promise<string[]> {
@@ -211,7 +205,7 @@ async function refuseMissing(tables: Tables, applied: readonly Migration[]): Pro
     missing.push(...inUse.filter((name) => !found.has(name)))
   }
   if (missing.length > 0)
-    throw new MissingTables(`${missing.join(', ')} of the tables are missing, although they were created.`)
+    throw new Failure('tables_missing', `${missing.join(', ')} of the tables are missing, although they were created.`)
 }
 
 const STATEMENT_OF_TABLE = /^(CREATE|DROP) (?:TABLE|VIEW|MATERIALIZED VIEW) IF (?:NOT )?EXISTS (\w+)/
@@ -220,7 +214,8 @@ function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonl
   const known = new Set(wanted.map((migration) => migration.name))
   const unknown = [...applied.keys()].filter((name) => !known.has(name)).sort()
   if (unknown.length === 0) return
-  throw new NewerTables(
+  throw new Failure(
+    'newer_store',
     `The tables were created by a newer program: they have the migrations ${unknown.join(', ')}, and this program ` +
       `knows up to ${wanted.at(-1)?.name ?? 'none'}. Start the newer program, or give this one ${OTHER_DATABASE}.`
   )

@@ -1,4 +1,4 @@
-import { errorMessage, pause } from '@gamenet/schemas'
+import { errorMessage, Failure, isFailure, pause } from '@gamenet/schemas'
 import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
 import { foreignStatementsIn, liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
 import { RebuildRefused, type RebuildState, StepsHeld } from './contract.js'
@@ -127,7 +127,7 @@ export class Fillers {
           await restAfter(held, signal)
           continue
         }
-        const isFull = error instanceof NoRoom
+        const isFull = isFailure(error, 'no_space')
         const reason = errorMessage(isFull ? error : ((await this.#context.explain?.(error)) ?? error))
         if (isFull) logger.warn({ rebuild: record.id, reason }, 'a rebuild is paused')
         else logger.error({ rebuild: record.id, reason: errorMessage(error) }, 'a rebuild failed')
@@ -183,7 +183,7 @@ export class Fillers {
       shouldContinue: async (held = (wait) => wait()) => {
         if (!(await keepsPace(held))) return false
         const [obstacle] = (await freeSpaceFor(store, 0, reservedBytes)).obstacles
-        if (obstacle !== undefined) throw new NoRoom(obstacle)
+        if (obstacle !== undefined) throw new Failure('no_space', obstacle)
         return true
       },
       // Steps overlap: each counts from the end of the one before, so that their sum is the elapsed time.
@@ -233,5 +233,3 @@ export class Fillers {
     if (isShared) await store.do(storeRebuildOwner, id, process)
   }
 }
-
-class NoRoom extends Error {}

@@ -1,5 +1,6 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { errorMessage } from '../values/error-message.js'
+import { Failure } from '../values/failure.js'
 
 /*
  * Calls between two threads. Each end offers methods and calls those of the other end by name. Arguments and results
@@ -89,24 +90,20 @@ export function openCalls<Theirs extends Methods>(
   }
 }
 
-/** A thread that exited while, or before, it was called. */
-export class ThreadExited extends Error {}
-
 /**
  * {@link openCalls} to a worker thread. The thread keeps the process alive only during a call. Calls reject with the
- * thread's error when it crashes, and with a `ThreadExited` of the message `exited` when it exits.
+ * thread's error when it crashes, and with a `thread_exited` of the message `exited` when it exits.
  */
 export function callThread<Theirs extends Methods>(
   worker: Worker,
   ours: Methods,
-  { exited, errorOf = restoredError }: { readonly exited: string; readonly errorOf?: (posted: PostedError) => Error }
+  { exited }: { readonly exited: string }
 ): Calls<Theirs> {
   const calls = openCalls<Theirs>(worker, ours, {
-    errorOf,
     onBusy: (isBusy) => (isBusy ? worker.ref() : worker.unref())
   })
   worker.on('error', (error: Error) => calls.end(error))
-  worker.on('exit', () => calls.end(new ThreadExited(exited)))
+  worker.on('exit', () => calls.end(new Failure('thread_exited', exited)))
   return calls
 }
 

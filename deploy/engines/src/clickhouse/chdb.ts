@@ -4,8 +4,7 @@ import { Agent, type ClientRequestArgs, get } from 'node:http'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { type Duplex, PassThrough } from 'node:stream'
-import { type Backoff, backoffMs, errorCode, errorMessage, pause } from '@gamenet/schemas'
-import { EngineUnopened } from '../flush-files.js'
+import { type Backoff, backoffMs, errorCode, errorMessage, Failure, pause } from '@gamenet/schemas'
 import { type HealthTimes, watchHealth } from '../health.js'
 import { type EngineChild, startChild } from './child.js'
 import { type ClickHouse, ClickHouseError, type EngineProcess, type LaneName } from './clickhouse.js'
@@ -225,7 +224,7 @@ const checkDefinitions = (path: string): void => {
       const uuid = /UUID '([0-9a-f-]{36})'/.exec(text)?.[1] ?? ''
       const isOther = !uuids.includes(uuid) && uuids.some((each) => differencesOf(each, uuid) === 1)
       if (isOther || /[^\t\n\x20-\x7e]/.test(text))
-        throw new EngineUnopened('tables', `ClickHouse cannot open ${path}: the definition in ${file} is damaged`)
+        throw new Failure('tables_unopened', `ClickHouse cannot open ${path}: the definition in ${file} is damaged`)
     }
   }
 }
@@ -254,5 +253,5 @@ const openFailure = (path: string, holder: number | undefined, cause: unknown): 
     return new ClickHouseError(`${used}; stop that one or give another directory.`, { cause })
   }
   const said = `ClickHouse cannot open ${path}: ${errorMessage(cause).replace(/\s+/g, ' ').slice(0, 500)}`
-  return new EngineUnopened('tables', said, { cause })
+  return new Failure('tables_unopened', said, { cause })
 }

@@ -1,5 +1,13 @@
 import { statfs } from 'node:fs/promises'
-import { errorMessage, type LogMessage, type PackedMessages, packMessages, unpackMessages } from '@gamenet/schemas'
+import {
+  errorMessage,
+  Failure,
+  isFailure,
+  type LogMessage,
+  type PackedMessages,
+  packMessages,
+  unpackMessages
+} from '@gamenet/schemas'
 import { frameOf, packBatch, stampBatch } from './batch-codec.js'
 import type { BatchKey } from './copy-log.js'
 import { newestEpoch, newestOf, type Store } from './embedded-store.js'
@@ -198,10 +206,8 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
 async function requireSpace({ path }: Store, bytes: number): Promise<void> {
   const free = await freeBytes(path)
   if (free < LOG_FREE_BYTES_MIN + 2 * bytes)
-    throw new NoRoom(`the disk of the log has ${free} bytes free, too few to write ${bytes} more`)
+    throw new Failure('no_space', `the disk of the log has ${free} bytes free, too few to write ${bytes} more`)
 }
-
-class NoRoom extends Error {}
 
 /** Returns the free bytes of the disk; NaN if they are unknown. */
 async function freeBytes(path: string): Promise<number> {
@@ -218,7 +224,7 @@ async function writeFailure(store: Store, error: unknown): Promise<Error> {
     cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason)
   }
   const free = await freeBytes(store.path)
-  const isFull = cause instanceof NoRoom || free < LOG_FREE_BYTES_MIN
+  const isFull = isFailure(cause, 'no_space') || free < LOG_FREE_BYTES_MIN
   const why = isFull ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})` : errorMessage(cause)
   const failure = new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })
   return isFull ? Object.assign(failure, { code: 'ENOSPC' }) : failure

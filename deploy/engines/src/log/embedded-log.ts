@@ -5,13 +5,14 @@ import {
   type ConsumeRequest,
   errorCode,
   errorMessage,
+  Failure,
   type LogMessage,
   type PackedMessages,
   type PartitionExtent,
   withSignals
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
-import { EngineUnopened, flushNow, makeFolder } from '../flush-files.js'
+import { flushNow, makeFolder } from '../flush-files.js'
 import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
 import { type BatchKey, copyLog, type LogHead, storedHeads } from './copy-log.js'
 import { openAppender, type Retention } from './embedded-appender.js'
@@ -186,7 +187,7 @@ function openStore(options: EmbeddedLogOptions): Store {
       encoding: 'binary'
     })
   } catch (error) {
-    throw new EngineUnopened('log', `The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
+    throw new Failure('log_unopened', `The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   try {
     const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
@@ -204,13 +205,16 @@ function openStore(options: EmbeddedLogOptions): Store {
 /** Checks the files first: LMDB crashes the process if the one is cut or no LMDB file, or the other a folder. */
 function assertLmdbFile(path: string): void {
   if (statSync(join(path, 'lock.mdb'), { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new EngineUnopened('log', `The log at ${path} cannot be opened: its file lock.mdb is a folder; move it away`)
+    throw new Failure(
+      'log_unopened',
+      `The log at ${path} cannot be opened: its file lock.mdb is a folder; move it away`
+    )
   let state: MetaState
   try {
     state = stateOfMeta(join(path, 'data.mdb'))
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return
-    throw new EngineUnopened('log', `The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
+    throw new Failure('log_unopened', `The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   // Free pages may lie beyond the end of a sound file.
   if (state === 'short') readLogApartNow(path)

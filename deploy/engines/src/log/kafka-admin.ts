@@ -1,4 +1,4 @@
-import { pause } from '@gamenet/schemas'
+import { Failure, isFailure, pause } from '@gamenet/schemas'
 import type { Admin, Kafka, KafkaConfig } from 'kafkajs'
 import {
   answeredWithin,
@@ -7,8 +7,7 @@ import {
   type KafkaSasl,
   kafkaErrorType,
   kafkaReason,
-  LogUnreachable,
-  TopicsRefused
+  requestFailure
 } from './kafka-client.js'
 import type { KafkaReaderOptions } from './kafka-reader.js'
 import { assertTopicName, positionNumber } from './partition.js'
@@ -65,7 +64,7 @@ export function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions
   let isClosed = false
   const known = new Set<string>()
   const useOnce = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
-    if (isClosed) throw new LogUnreachable('the log was closed before Kafka answered')
+    if (isClosed) throw new Failure('log_unreachable', 'the log was closed before Kafka answered')
     connected ??= { admin: connectedAdmin(kafka, brokers), pending: new Set() }
     const used = connected
     try {
@@ -76,7 +75,7 @@ export function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions
       // The next request gets a new connection, whatever the outcome of this one.
       if (connected === used) connected = undefined
       void used.admin.then((admin) => disconnect(admin, used.pending)).catch(() => undefined)
-      if (error instanceof LogUnreachable) throw error
+      if (isFailure(error, 'log_unreachable')) throw error
       throw unreachable(brokers, error)
     }
   }
@@ -125,8 +124,8 @@ export function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions
         // A broker may not know a topic immediately after its creation.
         const isNotYetKnown = kafkaErrorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION'
         if (isNotYetKnown && (await appear(missing))) return
-        const Failure = isUnreachable(error) ? LogUnreachable : TopicsRefused
-        throw new Failure(`the topics ${missing.join(', ')} cannot be created: ${createReason(error)}`, {
+        const code = isUnreachable(error) ? 'log_unreachable' : 'topics_refused'
+        throw new Failure(code, `the topics ${missing.join(', ')} cannot be created: ${createReason(error)}`, {
           cause: error
         })
       }
@@ -140,8 +139,7 @@ export function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions
           .sort((a, b) => a.partition - b.partition)
       } catch (error) {
         known.delete(topic)
-        const Failure = isUnreachable(error) ? LogUnreachable : Error
-        throw new Failure(`the offsets of topic ${topic} cannot be read: ${kafkaReason(error)}`, { cause: error })
+        throw requestFailure(error, `the offsets of topic ${topic} cannot be read: ${kafkaReason(error)}`)
       }
     },
     async close() {
@@ -166,8 +164,10 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
   return admin
 }
 
-export function unreachable(brokers: readonly string[], cause: unknown): LogUnreachable {
-  return new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(cause)}`, { cause })
+export function unreachable(brokers: readonly string[], cause: unknown): Failure {
+  return new Failure('log_unreachable', `Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(cause)}`, {
+    cause
+  })
 }
 
 /**
@@ -195,7 +195,8 @@ async function listTopics(admin: Admin, brokers: readonly string[]): Promise<str
     return await admin.listTopics()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new LogUnreachable(
+    throw new Failure(
+      'log_unreachable',
       `Kafka at ${brokers.join(',')} does not list its topics: it does not answer, disconnects repeatedly, or a ` +
         `partition has no leader`,
       { cause: error }

@@ -1,4 +1,4 @@
-import type { LogMessage } from '@gamenet/schemas'
+import { Failure, type LogMessage } from '@gamenet/schemas'
 import type { Kafka, Producer } from 'kafkajs'
 import {
   ANSWER_MS,
@@ -8,15 +8,7 @@ import {
   patiently,
   type TopicAdmin
 } from './kafka-admin.js'
-import {
-  answeredWithin,
-  disconnect,
-  isUnreachable,
-  kafkaErrorType,
-  kafkajs,
-  kafkaReason,
-  LogUnreachable
-} from './kafka-client.js'
+import { answeredWithin, disconnect, kafkaErrorType, kafkajs, kafkaReason, requestFailure } from './kafka-client.js'
 import { metadataMs } from './kafka-reader.js'
 import { assertTopicName } from './partition.js'
 
@@ -52,7 +44,7 @@ export function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogO
   let isAtRest = false
 
   const connected = async (): Promise<Producer> => {
-    if (isAtRest) throw new LogUnreachable('the log was closed before Kafka answered')
+    if (isAtRest) throw new Failure('log_unreachable', 'the log was closed before Kafka answered')
     if (producer !== undefined) return producer
     const fresh = newProducer(kafka, options)
     producer = fresh
@@ -131,7 +123,8 @@ export function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogO
       }
       await answeredWithin(CLOSE_MS, 'Kafka', allSent()).catch(() => undefined)
       isAtRest = true
-      for (const { reject } of waiting.splice(0)) reject(new LogUnreachable('the log was closed before Kafka answered'))
+      for (const { reject } of waiting.splice(0))
+        reject(new Failure('log_unreachable', 'the log was closed before Kafka answered'))
     },
     async close() {
       if (producer !== undefined)
@@ -203,8 +196,8 @@ function appendFailure(error: unknown, topic: string, brokers: readonly string[]
     type === 'MESSAGE_TOO_LARGE'
       ? ` (raise max.message.bytes of the topic; topics created by this program allow ${MESSAGE_BYTES_MAX})`
       : ''
-  const Failure = isUnreachable(error) ? LogUnreachable : Error
-  return new Failure(`Kafka at ${brokers.join(',')} refused an append to ${topic}: ${kafkaReason(error)}${wayOut}`, {
-    cause: error
-  })
+  return requestFailure(
+    error,
+    `Kafka at ${brokers.join(',')} refused an append to ${topic}: ${kafkaReason(error)}${wayOut}`
+  )
 }

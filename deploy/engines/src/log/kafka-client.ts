@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { errorMessage, parseJson, withTimeout } from '@gamenet/schemas'
+import { errorMessage, Failure, isFailure, parseJson, withTimeout } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
 import { patchKafkajs } from './kafkajs-patches.js'
 
@@ -66,11 +66,17 @@ async function accessToken(sasl: Extract<KafkaSasl, { mechanism: 'oauthbearer' }
   const answer = await fetch(tokenUrl, { method: 'POST', headers, body, signal: AbortSignal.timeout(TOKEN_MS) })
     .then(async (response) => ({ status: response.status, text: await response.text() }))
     .catch((cause: Error) => {
-      throw new LogUnreachable(`KAFKA_SASL_TOKEN_URL (${tokenUrl}) cannot be reached: ${errorMessage(cause)}`)
+      throw new Failure(
+        'log_unreachable',
+        `KAFKA_SASL_TOKEN_URL (${tokenUrl}) cannot be reached: ${errorMessage(cause)}`
+      )
     })
   const token = tokenIn(answer.text)
   if (answer.status === 200 && token !== undefined) return token
-  throw new LogUnreachable(`KAFKA_SASL_TOKEN_URL (${tokenUrl}) answered ${answer.status} without an access token`)
+  throw new Failure(
+    'log_unreachable',
+    `KAFKA_SASL_TOKEN_URL (${tokenUrl}) answered ${answer.status} without an access token`
+  )
 }
 
 /** Returns the access token of a token response (RFC 6749, 5.1); undefined for any other text. */
@@ -79,14 +85,6 @@ function tokenIn(text: string): string | undefined {
   return typeof token === 'string' ? token : undefined
 }
 
-/** The log is unavailable or does not answer, in contrast to a log that refuses a request. */
-export class LogUnreachable extends Error {
-  override readonly name = 'LogUnreachable'
-}
-
-/** Kafka refuses to create topics: it lacks brokers for the replication, or the right to. */
-export class TopicsRefused extends Error {}
-
 /** kafkajs's message for a client whose connected state is stale. */
 const NOT_CONNECTED = 'Broker not connected'
 
@@ -94,19 +92,24 @@ const NOT_CONNECTED = 'Broker not connected'
 export function isUnreachable(error: unknown): boolean {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) {
-    if (innermost instanceof LogUnreachable) return true
+    if (isFailure(innermost, 'log_unreachable')) return true
     innermost = innermost.cause
   }
-  if (innermost instanceof LogUnreachable) return true
+  if (isFailure(innermost, 'log_unreachable')) return true
   // A client whose first request was not answered fails all others with this, even if the broker is available again.
   if (innermost instanceof Error && innermost.message === NOT_CONNECTED) return true
   return innermost instanceof Error && 'retriable' in innermost && innermost.retriable === true
 }
 
+/** Returns the failure of a request, with a code if the log is unavailable. */
+export function requestFailure(cause: unknown, message: string): Error {
+  return isUnreachable(cause) ? new Failure('log_unreachable', message, { cause }) : new Error(message, { cause })
+}
+
 /** Returns the answer, or rejects after `ms`: kafkajs can lose a request and wait forever. */
 export async function answeredWithin<Answer>(ms: number, what: string, answer: Promise<Answer>): Promise<Answer> {
   return await withTimeout(answer, ms, () => {
-    throw new LogUnreachable(`${what} did not answer within ${ms} ms`)
+    throw new Failure('log_unreachable', `${what} did not answer within ${ms} ms`)
   })
 }
 

@@ -1,6 +1,8 @@
 import {
   backoffMs,
   type ConsumeRequest,
+  Failure,
+  isFailure,
   type LogRecord,
   type PartitionExtent,
   pause,
@@ -80,12 +82,7 @@ type Holding = {
   stalledAt: number | undefined
 }
 
-/** Thrown to end a reading for a reason that a new consumer would meet again. */
-class ReadingEnded extends Error {
-  constructor(readonly reason: unknown) {
-    super('the reader was stopped')
-  }
-}
+const readingEnded = (cause: unknown) => new Failure('reading_ended', 'the reader was stopped', { cause })
 
 /**
  * Starts to read. Consumers of kafkajs are replaced after failures, and each new one requests the start of its
@@ -100,7 +97,7 @@ export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): Ka
       try {
         await session.run()
       } catch (error) {
-        if (error instanceof ReadingEnded) throw error.reason
+        if (isFailure(error, 'reading_ended')) throw error.cause
         needs.options.onCrash?.(error instanceof Error ? error : new Error(String(error)))
       }
       if (Date.now() - startedMs > RESTART.maxMs) restarts = 0
@@ -239,7 +236,7 @@ class Session {
     if (holding.next === undefined) {
       const wanted = await this.#request
         .startAt(topic, this.#needs.options.epoch, partition)
-        .catch((error: unknown) => Promise.reject(new ReadingEnded(error)))
+        .catch((error: unknown) => Promise.reject(readingEnded(error)))
       const extent = await this.#extent(topic, partition)
       const stall = stallOf(topic, extent, wanted)
       if (stall !== undefined) return this.#stall(holding, stall)
@@ -255,7 +252,7 @@ class Session {
   /** Stalls until the checkpoint or the log changes; the other partitions continue. */
   #stall(holding: Holding, stall: StalledPartition): void {
     const { onStall } = this.#request
-    if (onStall === undefined) throw new ReadingEnded(new Error(stallReason(stall, 'Kafka')))
+    if (onStall === undefined) throw readingEnded(new Error(stallReason(stall, 'Kafka')))
     const { topic, partition } = holding
     holding.next = undefined
     if (this.#holds(holding)) this.#consumer.pause([{ topic: this.#prefix + topic, partitions: [partition] }])
@@ -366,7 +363,7 @@ class Session {
     try {
       await this.#request.deliver({ topic, epoch: this.#needs.options.epoch, partition, records, next })
     } catch (error) {
-      throw new ReadingEnded(error)
+      throw readingEnded(error)
     } finally {
       holding.isDelivering = false
     }

@@ -1,13 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { MIGRATION_LOCK } from '@gamenet/schemas'
+import { Failure, MIGRATION_LOCK } from '@gamenet/schemas'
 import Postgrator from 'postgrator'
 import type { Postgres } from './postgres.js'
 
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
-
-/** A newer program has migrated the database. */
-export class NewerDatabase extends Error {}
 
 /**
  * Migrates the write side to the newest schema: all pending `migrations/NNNN.do.noun.sql` in one transaction, one
@@ -28,7 +25,8 @@ export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS)
     const wanted = await postgrator.getMaxVersion()
     const found = await postgrator.getDatabaseVersion()
     if (found > wanted) {
-      throw new NewerDatabase(
+      throw new Failure(
+        'newer_store',
         `The PostgreSQL database was created by a newer program: it has migration ${found}, and this program knows ` +
           `up to ${wanted}. Start the newer program, or give this one another database (POSTGRES_URL, or DATA_DIR ` +
           'where it is embedded).'

@@ -2,8 +2,7 @@ import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type Calls, errorMessage, openCalls, type PostedError, Refusal } from '@gamenet/schemas'
-import { EngineUnopened } from '../flush-files.js'
+import { type Calls, errorMessage, Failure, openCalls, type PostedError, Refusal } from '@gamenet/schemas'
 import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
 import { plainName } from './listen.js'
 import type { PgliteHost, PgliteThread } from './pglite-thread.js'
@@ -187,7 +186,7 @@ const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
     // A refusal is written for clients; its cause names the file.
     const text = errorMessage(cause instanceof Refusal ? cause.cause : cause)
     const reason = text.replace(/\s+/g, ' ').slice(0, 300).replaceAll(PGLITE_DIRECTORY, dir)
-    throw new EngineUnopened('writes', `The PostgreSQL directory ${dir} cannot be opened: ${reason}`, { cause })
+    throw new Failure('writes_unopened', `The PostgreSQL directory ${dir} cannot be opened: ${reason}`, { cause })
   }
 }
 

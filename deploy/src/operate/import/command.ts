@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib'
 import type { ImportProgress, ImportReport } from '@gamenet/ingest/import'
 import { bytesText, errorCode, importableTopics } from '@gamenet/schemas'
 import { Argument, type Command, Option } from 'commander'
-import { InterruptedError, UsageError } from '../../config.js'
+import { FailureError, UsageError } from '../../config.js'
 import { withOperations } from '../../reach.js'
 import { plain, plainLines } from '../../terminal/printable-text.js'
 import { type Progress, showProgress } from '../../terminal/progress.js'
@@ -110,7 +110,7 @@ async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal)
   const interrupted = new AbortController()
   const abort = (signal: NodeJS.Signals) =>
     interrupted.abort(
-      new InterruptedError(
+      new FailureError(
         `The import of ${file} was interrupted; the same command resumes it. \`gamenet import list\` shows what was ` +
           `published.`,
         128 + system.signals[signal]

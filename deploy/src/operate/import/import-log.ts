@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import { errorMessage, type LogMessage, messageOfLine, topics } from '@gamenet/schemas'
+import { errorMessage, isFailure, type LogMessage, messageOfLine, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { UsageError } from '../../config.js'
 import { continueNumbers } from '../../stores/older-writes.js'
@@ -34,7 +34,7 @@ export const importLog = operation({
   needsLog: true,
   run: (...given) =>
     appendLines(...given).catch((error: unknown) => {
-      throw error instanceof Error && error.name === 'ImportRefused' ? new UsageError(error.message) : error
+      throw isFailure(error, 'import_refused') ? new UsageError(error.message) : error
     })
 })
 

@@ -1,7 +1,7 @@
 import { makeFolder } from '@gamenet/engines/files'
 import type { KnownImport, Ratings } from '@gamenet/ingest'
 import { ImportProgress, ImportReport } from '@gamenet/ingest/import'
-import { errorCode, importRetractionTopic, importRunTopic } from '@gamenet/schemas'
+import { errorCode, importRetractionTopic, importRunTopic, isFailure } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../../config.js'
 import type { Disk } from '../../data-directory/disk.js'
@@ -67,7 +67,7 @@ async function publishFile(
   { onProgress, signal }: RunContext<ImportProgress>
 ): Promise<ImportReport> {
   const { topic, file, columns, set, strict, spelling, faultsMax } = request
-  const { appendPacked, ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
+  const { appendPacked, importInWorker } = await import('@gamenet/ingest')
   let importing: string | undefined
   const { disk, log } = needs.engines
   const requireFree = () => disk.requireSpace(0, `The import of ${file}`)
@@ -104,8 +104,8 @@ async function publishFile(
   } catch (error) {
     if (signal.aborted && !needs.stopping.aborted)
       throw new FailureError(`The import of ${file} ended with its command; the same command resumes it.`)
-    if (error instanceof ImportRefused) throw new UsageError(error.message)
-    if (error instanceof ImportCutOff) throw new FailureError(error.message)
+    if (isFailure(error, 'import_refused')) throw new UsageError(error.message)
+    if (isFailure(error, 'import_cut_off')) throw new FailureError(error.message)
     if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error))) {
       throw new FailureError(
         `The disk that stores the upload of ${file} is full; free some space and import again: published events ` +

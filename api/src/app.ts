@@ -4,7 +4,7 @@ import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions }
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
-import type { Action, Endpoint, FoldRecords, PeriodSeconds } from './answers/endpoint.js'
+import { type Action, type Endpoint, type FoldRecords, openListAge, type PeriodSeconds } from './answers/endpoint.js'
 import { ExportFiles, type ExportSettings } from './answers/export-files.js'
 import type { Versions } from './answers/resolved-url.js'
 import { addDatasets } from './datasets/routes.js'
@@ -233,11 +233,6 @@ function openExports(
   app.addHook('onClose', () => exports.close())
   const exportSlots = new SlotsPerAddress(settings.perAddress, 'exports_per_address', EXPORT_RETRY_SECONDS)
   return { exports, exportSlots }
-}
-
-/** Ten minutes, or three periods of the scrape if longer. */
-function openListAge(periodSeconds = 60): number {
-  return Math.max(10 * 60_000, 3 * periodSeconds * 1000)
 }
 
 function openSessions(

@@ -1,4 +1,5 @@
 export type { Parameters, WriteSide, WriteTransactions } from '@gamenet/schemas'
+export { changedAnswers } from './answers/changed-answers.js'
 export { DataVersions } from './answers/data-versions.js'
 export type {
   Action,

@@ -421,7 +421,7 @@ async function showsDifferences({ t, environment }: Commands): Promise<void> {
     verified.stdout,
     /title_count title_id "4d530064", ts "2020-01-01 00:05:00.000"\n +online +old 4242 +new \d+\n/
   )
-  t.match(verified.stdout, /from the events at \d+\/\d+\/\d+\n/)
+  t.match(verified.stdout, /from the events at title-count\/\d+\/\d+\/\d+\n/)
   await refused(t, environment, ['swap', 'title-count'], 1, /differs from the tables that serve in 1 rows/)
   await rebuildJson(t, environment, SwapReport, ['swap', 'title-count', '--accept-differences'])
 }

@@ -56,6 +56,8 @@ export {
   type ReloadShare
 } from './projector.js'
 export {
+  ChangedSubject,
+  type ComparedTables,
   Difference,
   RebuildPlan,
   RebuildProgress,
@@ -63,6 +65,7 @@ export {
   RebuildState,
   RebuildStatus,
   type Rebuilds,
+  SwapDifference,
   SwapReport,
   VerifyReport
 } from './rebuild/contract.js'

@@ -115,6 +115,11 @@ export type ResolveContext = {
   catalog(): Promise<Catalog>
 }
 
+/** Returns the greatest age of an open list: ten minutes, or three periods of the scrape if longer. */
+export function openListAge(periodSeconds = 60): number {
+  return Math.max(10 * 60_000, 3 * periodSeconds * 1000)
+}
+
 /** Computes the reigns of a board's record from its states: a row of `record_history` from one of `knownStates`. */
 export type FoldRecords = (board: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
-import type { Readiness } from '@gamenet/api'
+import type { changedAnswers, Readiness } from '@gamenet/api'
 import type { Ingest, People } from '@gamenet/ingest'
-import type { Projector } from '@gamenet/projector'
+import type { ComparedTables, Projector, SwapDifference } from '@gamenet/projector'
 import { z } from 'zod'
 import type { Demo } from '../../demo/demo.js'
 import type { TableDamage } from '../stores/damaged-tables.js'
@@ -80,6 +80,8 @@ export type OperationNeeds = {
   readonly checkLinks: () => string
   /** What limits connections, and by which addresses; each returns a sentence. */
   readonly checkClients: { connections(): Promise<string>; proxies(): Promise<string> }
+  /** Returns the answers that differ between the tables of a comparison. */
+  readonly changedAnswers: (difference: SwapDifference, tables: ComparedTables) => Promise<ChangedAnswers>
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that were applied when the engines were opened; the first `migrate` reports them. */
@@ -92,6 +94,8 @@ export type OperationNeeds = {
   /** The imports that this process is publishing, by id: the share that was read. */
   readonly importing: Map<string, number>
 }
+
+export type ChangedAnswers = Awaited<ReturnType<typeof changedAnswers>>
 
 /** Infers the types of a declaration. */
 export function operation<Input, Progress, Result>(

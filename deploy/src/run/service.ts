@@ -36,6 +36,7 @@ import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { endOfSupport } from './node-support.js'
 import { operations } from './operations.js'
+import { changedAnswersOf } from './preview.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
@@ -306,6 +307,7 @@ function openOperations(needs: Needs): ServiceOperations {
       connections: () => connectionsText(needs.connectionLimit),
       proxies: async () => proxiesText(needs)
     },
+    changedAnswers: changedAnswersOf(needs),
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     stepsEnded: stepsEnded(concurrentWriters, projector),
     inStep: stepRunner(concurrentWriters, projector),

@@ -1,3 +1,4 @@
+import type { ServingTables } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
@@ -124,7 +125,7 @@ export const Difference = z.object({
   fresh: Row.nullable(),
   /** Columns whose values differ. */
   columns: z.array(z.string()),
-  /** Positions of the newest events of the row, as `epoch/partition/offset`, at most 10. */
+  /** Positions of the newest events of the row, as `topic/epoch/partition/offset`, at most 10. */
   events: z.array(z.string())
 })
 export type Difference = z.infer<typeof Difference>
@@ -150,6 +151,36 @@ export const VerifyReport = z.object({
   samples: z.array(z.object({ table: z.string(), row: Row }))
 })
 export type VerifyReport = z.infer<typeof VerifyReport>
+
+/** Rows of one subject that a swap changes, such as those of a player on a board, or of a title on a day. */
+export const ChangedSubject = z.object({
+  projection: z.string(),
+  table: z.string(),
+  key: Row,
+  /** Number of rows that differ. */
+  rows: z.int(),
+  /** Of these rows in both tables. */
+  hash: z.string()
+})
+export type ChangedSubject = z.infer<typeof ChangedSubject>
+
+/** What a swap would change, at one position of the log. */
+export const SwapDifference = z.object({
+  rebuild: z.object({ id: z.int(), projection: z.string(), startedAt: Instant }),
+  /** The only key whose rows are compared; null: all keys. */
+  key: z.string().nullable(),
+  comparedAt: Instant,
+  /** The position, by topic. */
+  position: z.record(z.string(), z.array(z.object({ epoch: z.int(), partition: z.int(), next: z.int() }))),
+  /** By the number of rows, the most first. */
+  subjects: z.array(ChangedSubject),
+  /** Number of subjects, also of those that are not listed. */
+  subjectCount: z.int()
+})
+export type SwapDifference = z.infer<typeof SwapDifference>
+
+/** The tables of both sides of a comparison; nothing writes them while it runs. */
+export type ComparedTables = { readonly live: ServingTables; readonly fresh: ServingTables }
 
 export const SwapReport = z.object({
   id: z.int(),
@@ -201,6 +232,12 @@ export type Rebuilds = {
   cancel(projection: string): Promise<RebuildStatus>
   /** Compares old and new tables at one position. */
   verify(projection: string): Promise<VerifyReport>
+  /** Compares old and new tables at one position, and calls `use` with what differs while both are unchanged. */
+  preview<Result>(
+    projection: string,
+    options: { readonly key?: string },
+    use: (difference: SwapDifference, tables: ComparedTables) => Promise<Result>
+  ): Promise<Result>
   swap(projection: string, options?: { readonly acceptDifferences?: boolean }): Promise<SwapReport>
   /** Undoes a swap, once: the old tables catch up and serve again. */
   rollback(projection: string): Promise<SwapReport>

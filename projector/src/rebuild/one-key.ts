@@ -46,12 +46,12 @@ export async function beginOneKey(context: RebuildContext, request: OneKeyReques
       isUsage: true
     })
   const unit = unitFor(projections, request)
-  const key = keyOf(unit, { name: request.projection }, request.key)
+  keyOf(unit, { name: request.projection }, request.key)
   await requireNoConcurrentRebuild(context, request)
   await requireRunning(context, unit)
   const { obstacles } = await freeSpaceFor(store, 0, reservedBytes)
   if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
-  await requireKnown(context, unit, key)
+  const key = await knownKeyOf(context, unit, { name: request.projection }, request.key)
   return await context.steps.exclusive(async (check) => {
     await requireNoConcurrentRebuild(context, request)
     const id = await reserveNumber(context, unit)
@@ -166,29 +166,38 @@ async function countDifferent(
 }
 
 /** Throws a {@link RebuildRefused} if some of these projections do not run: their tables are rebuilt as a whole. */
-async function requireRunning(context: RebuildContext, unit: readonly Projection[]): Promise<void> {
+export async function requireRunning(
+  context: RebuildContext,
+  unit: readonly Projection[],
+  so = 'so its tables are rebuilt as a whole'
+): Promise<void> {
   const { store, projections, damaged } = context
   const { idle } = await new Generations(store, projections, (name) => damaged.has(name)).current()
   for (const each of unit) {
     const found = idle.get(each)
     if (found === undefined) continue
     throw new RebuildRefused(
-      `Projection ${each.name} is ${found.state} (${found.reason}), so its tables are rebuilt as a whole. Repeat it ` +
-        'when gamenet status reports the projection as running.'
+      `Projection ${each.name} is ${found.state} (${found.reason}), ${so}. Repeat it when gamenet status reports ` +
+        'the projection as running.'
     )
   }
 }
 
-/** Throws a {@link RebuildRefused} unless there is an event of a key, or a row in a table that its unit writes. */
-async function requireKnown(
+/**
+ * Returns a key of a projection. Throws a {@link RebuildRefused} unless there is an event of it, or a row in a table
+ * that the unit writes.
+ */
+export async function knownKeyOf(
   context: RebuildContext,
   unit: readonly Projection[],
-  { text, condition }: Key
-): Promise<void> {
+  projection: Pick<Projection, 'name'>,
+  given: string
+): Promise<Key> {
+  const key = keyOf(unit, projection, given)
   const { store } = await liveOf(context)
   const tables = [...new Set([...unit.map(({ from }) => eventTableName(from)), ...unit.flatMap(tablesOf)])]
-  for (const table of tables) if (await store.do(hasKey, table, condition)) return
-  throw new RebuildRefused(`There is no event and no row of ${text} in ${tables.join(', ')}.`, { isUsage: true })
+  for (const table of tables) if (await store.do(hasKey, table, key.condition)) return key
+  throw new RebuildRefused(`There is no event and no row of ${key.text} in ${tables.join(', ')}.`, { isUsage: true })
 }
 
 type Key = { readonly text: string; readonly condition: KeyCondition }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { loadCheckpoint, type Topic } from '@gamenet/schemas'
+import { loadCheckpoint, projectionCheckpoint, type ServingTables, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../generations/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
-import { withSources } from '../store/projection.js'
+import { readPointers } from '../store/generation.js'
+import type { Store, TableNames } from '../store/operation.js'
+import { type Projection, withSources } from '../store/projection.js'
 import { AutomaticRebuilds } from './automatic.js'
 import { beginRebuild, planFor } from './begin.js'
 import {
@@ -16,10 +18,12 @@ import {
   waitingTables
 } from './context.js'
 import {
+  type ComparedTables,
   type RebuildPlan,
   RebuildRefused,
   type RebuildStatus,
   type Rebuilds,
+  type SwapDifference,
   type SwapReport,
   type VerifyReport
 } from './contract.js'
@@ -28,7 +32,7 @@ import { Fillers } from './fillers.js'
 import { purposeOf, rebuildSwapped, rebuildUnderWay, requireNoImportUndo } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
 import { dropLeftovers } from './leftovers.js'
-import { beginOneKey } from './one-key.js'
+import { beginOneKey, knownKeyOf, requireRunning } from './one-key.js'
 import { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
@@ -36,6 +40,7 @@ import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
 import { requireAllowed } from './states.js'
 import { statusOf } from './status.js'
 import { approach, atRest, CATCH_UP_MS, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
+import { differingSubjects } from './swap-difference.js'
 import { type Compared, comparedOf, compareTables } from './verify.js'
 
 /** Time for statements of answers that read the former generation when a swap ends. */
@@ -193,42 +198,75 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireAllowed(record, 'verify', 'verified')
-      await requireOwnStatements(this.#context, record)
-      const { store, projections, runner, signal } = this.#context
-      const topic = reloadedTopic(record)
-      const copies = new Map(Object.entries(waitingTables(record)).map(([table, fresh]) => [table, copyName(fresh)]))
-      if (record.until === null) await approach(this.#context, record)
-      try {
-        // Old and new tables at one position; later events enter neither copy.
-        const loaded = await atRest(this.#context, record, async (check) => {
-          if (record.until === null) {
-            const reads = withSources(projections, new Set(record.unit))
-            await runner.stepOnce(new Set(reads.map(({ name }) => name)), check)
-            await catchUpOnce(this.#context, record)
-          }
-          const live = await liveOf(this.#context)
-          await cloneTables(store, new Map([...copies].map(([table, copy]) => [live.names.get(table) ?? table, copy])))
-          const checkpoints = await Checkpoints.read(live.store)
-          await check()
-          return checkpoints
-        })
+      return await this.#atOnePosition(record, async (store, tables, loaded) => {
+        const topic = reloadedTopic(record)
         const ofEvents = topic === undefined ? [] : [eventsOf(topic, loaded)]
         const compared = comparedOf(unitOf(this.#context, record))
-        const live = await liveOf(this.#context)
-        const report = await compareTables(live.store, [...ofEvents, ...compared], {
-          live: copies,
-          fresh: waitingNames(record),
-          signal
-        })
+        const report = await compareTables(store, [...ofEvents, ...compared], tables)
         const differences = report.tables.reduce((sum, { differences: each }) => sum + each, 0)
         const isEqual = report.tables.every(({ differentBuckets }) => differentBuckets === 0)
         const verifiedAt = new Date().toISOString()
         await this.#store(record, { verification: { verifiedAt, isEqual, differences } })
         return { id: record.id, until: record.until, isEqual, ...report }
-      } finally {
-        await dropTables(store, copies.values())
-      }
+      })
     })
+  }
+
+  async preview<Result>(
+    projection: string,
+    { key }: { readonly key?: string },
+    use: (difference: SwapDifference, tables: ComparedTables) => Promise<Result>
+  ): Promise<Result> {
+    return await this.#queue.run(async () => {
+      const record = await rebuildUnderWay(this.#context, projection)
+      const unit = await requirePreviewable(this.#context, record)
+      const only = key === undefined ? undefined : await knownKeyOf(this.#context, unit, { name: projection }, key)
+      return await this.#atOnePosition(record, async (store, { live, fresh, signal }, loaded) => {
+        const { id, startedAt } = record
+        const difference: SwapDifference = {
+          rebuild: { id, projection, startedAt },
+          key: only?.text ?? null,
+          comparedAt: new Date().toISOString(),
+          position: positionOf(unit, loaded),
+          ...(await differingSubjects(store, unit, { live, fresh, key: only?.condition, signal }))
+        }
+        const { serving } = await store.do(readPointers)
+        return await use(difference, { live: servingWith(serving, live, fresh), fresh: servingWith(serving, fresh) })
+      })
+    })
+  }
+
+  /** Runs a comparison of old and new tables at one position; later events enter neither copy. */
+  async #atOnePosition<Result>(
+    record: RebuildRecord,
+    compare: (
+      store: Store,
+      tables: { readonly live: TableNames; readonly fresh: TableNames; readonly signal: AbortSignal },
+      loaded: Checkpoints
+    ) => Promise<Result>
+  ): Promise<Result> {
+    await requireOwnStatements(this.#context, record)
+    const { store, projections, runner, signal } = this.#context
+    const copies = new Map(Object.entries(waitingTables(record)).map(([table, fresh]) => [table, copyName(fresh)]))
+    if (record.until === null) await approach(this.#context, record)
+    try {
+      const loaded = await atRest(this.#context, record, async (check) => {
+        if (record.until === null) {
+          const reads = withSources(projections, new Set(record.unit))
+          await runner.stepOnce(new Set(reads.map(({ name }) => name)), check)
+          await catchUpOnce(this.#context, record)
+        }
+        const live = await liveOf(this.#context)
+        await cloneTables(store, new Map([...copies].map(([table, copy]) => [live.names.get(table) ?? table, copy])))
+        const checkpoints = await Checkpoints.read(live.store)
+        await check()
+        return checkpoints
+      })
+      const live = await liveOf(this.#context)
+      return await compare(live.store, { live: copies, fresh: waitingNames(record), signal }, loaded)
+    } finally {
+      await dropTables(store, copies.values())
+    }
   }
 
   async swap(
@@ -328,6 +366,32 @@ export class RebuildOperations implements Rebuilds {
   async #statusOf(record: RebuildRecord): Promise<RebuildStatus> {
     return await statusOf(this.#context, this.#fillers, record)
   }
+}
+
+/** Returns the projections of a rebuild. Throws a {@link RebuildRefused} unless a swap's effect can be computed. */
+async function requirePreviewable(context: RebuildContext, record: RebuildRecord): Promise<readonly Projection[]> {
+  requireAllowed(record, 'verify', 'previewed')
+  if (record.until !== null)
+    throw new RebuildRefused(
+      `Rebuild ${record.id} ends at ${record.until} and cannot be swapped in, so there is nothing to preview. Start ` +
+        'one without --until.'
+    )
+  const unit = unitOf(context, record)
+  await requireRunning(context, unit, 'so its tables do not have the position of the new ones')
+  return unit
+}
+
+/** Returns the serving tables, some of them replaced. A checkpoint is that of the new tables, as at the comparison. */
+function servingWith(serving: ServingTables, tables: TableNames, readers: TableNames = tables): ServingTables {
+  return {
+    ...serving,
+    nameOf: (table) => tables.get(table) ?? serving.nameOf(table),
+    checkpointOf: (reader) => readers.get(reader) ?? serving.checkpointOf(reader)
+  }
+}
+
+function positionOf(unit: readonly Projection[], loaded: Checkpoints): SwapDifference['position'] {
+  return Object.fromEntries(unit.map(({ name, from }) => [from.name, [...loaded.of(projectionCheckpoint(name))]]))
 }
 
 function takenFurther({ id, projection }: RebuildRecord): RebuildRefused {

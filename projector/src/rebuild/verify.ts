@@ -23,7 +23,7 @@ const EVENTS_LISTED = 10
 const BUCKET_ROWS = 50_000
 const BUCKETS_MAX = 4096
 /** Buckets compared row by row at once: each comparison reads both tables as a whole. */
-const BUCKETS_AT_ONCE = 10
+export const BUCKETS_AT_ONCE = 10
 
 /** A compared table, and the topic of its events. */
 export type Compared = { readonly table: string; readonly from: Topic; readonly leftOut: LeftOut }
@@ -58,9 +58,7 @@ export async function compareTables(
     const buckets = bucketsFor(await store.do(countRows, liveTable))
     const like = { shape, leftOut, buckets }
     const sides: Sides = { live: { table: liveTable, ...like }, fresh: { table: freshTable, ...like } }
-    const [liveHashes, freshHashes] = [await store.do(readHashes, sides.live), await store.do(readHashes, sides.fresh)]
-    const numbers = new Set([...liveHashes.keys(), ...freshHashes.keys()])
-    const different = [...numbers].filter((n) => liveHashes.get(n)?.hash !== freshHashes.get(n)?.hash)
+    const { liveHashes, freshHashes, numbers, different } = await compareBuckets(store, sides)
     const found = await differencesOf(store, sides, different, LISTED_MAX - differences.length, signal)
     for (const each of found.listed) {
       const { key, liveRow, freshRow } = each
@@ -83,11 +81,20 @@ export async function compareTables(
   return { tables: reports, differences, samples }
 }
 
+/** Returns the hashes of the buckets of both sides, and the numbers of those that differ. */
+export async function compareBuckets(store: Store, sides: Sides) {
+  const [liveHashes, freshHashes] = [await store.do(readHashes, sides.live), await store.do(readHashes, sides.fresh)]
+  const numbers = new Set([...liveHashes.keys(), ...freshHashes.keys()])
+  const different = [...numbers].filter((n) => liveHashes.get(n)?.hash !== freshHashes.get(n)?.hash)
+  return { liveHashes, freshHashes, numbers, different }
+}
+
 function rowsOf(hashes: ReadonlyMap<number, BucketHash>): number {
   return [...hashes.values()].reduce((sum, { rows }) => sum + rows, 0)
 }
 
-function bucketsFor(rows: number): number {
+/** Returns the number of buckets for the comparison of tables of so many rows. */
+export function bucketsFor(rows: number): number {
   return Math.min(BUCKETS_MAX, Math.max(16, Math.ceil(rows / BUCKET_ROWS)))
 }
 

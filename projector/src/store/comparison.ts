@@ -27,6 +27,8 @@ export type Side = {
   readonly leftOut: LeftOut
   /** Number of buckets. */
   readonly buckets: number
+  /** What divides the rows `r` into buckets. Default: the columns of the key. */
+  readonly by?: readonly string[]
   /** The only rows that are compared, by columns of the table's key. */
   readonly key?: KeyCondition
 }
@@ -68,7 +70,7 @@ export const readHashes = operation(
     const rows = await tables.rows(
       `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
        FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
-         WHERE ${isCompared(side)}) AS b
+         ${ofKey(side)} WHERE ${isCompared(side)}) AS b
        GROUP BY b.bucket`
     )
     return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
@@ -81,6 +83,47 @@ export const countDifferences = operation(
   async (tables, sides: Sides, buckets: readonly number[]): Promise<number> => {
     const [row] = await tables.rows(`SELECT count() AS differences FROM (${differing(sides)}) AS d`, { buckets })
     return Number(row?.differences)
+  }
+)
+
+/** What the rows of a table are about: by name, an expression on a row `r`. */
+export type SubjectColumns = Readonly<Record<string, string>>
+
+/** A subject whose rows differ. */
+export type DifferingSubject = {
+  readonly key: Row
+  /** Number of keys whose rows differ. */
+  readonly rows: number
+  /** Of these rows, of both sides. */
+  readonly hash: string
+}
+
+/** Groups the keys in some buckets whose rows differ by subject, and returns the subjects with most of them. */
+export const readDifferingSubjects = operation(
+  'reads subjects that differ',
+  async (
+    tables,
+    sides: Sides,
+    columns: SubjectColumns,
+    { buckets, limit }: { readonly buckets: readonly number[]; readonly limit: number }
+  ): Promise<{ readonly listed: readonly DifferingSubject[]; readonly count: number }> => {
+    const names = Object.keys(columns)
+    const named = names.map((name, n) => `tupleElement(d.about, ${n + 1}) AS ${name}`)
+    const rows = await tables.rows(
+      `SELECT ${[...named, 'count() AS rows', 'toString(groupBitXor(d.hash)) AS hash'].join(', ')},
+         count() OVER () AS subjects
+       FROM (${differing(sides, columns)}) AS d
+       GROUP BY d.about ORDER BY rows DESC, d.about LIMIT ${limit}`,
+      { buckets }
+    )
+    return {
+      count: Number(rows[0]?.subjects ?? 0),
+      listed: rows.map((row) => ({
+        key: Object.fromEntries(names.map((name) => [name, row[name]])),
+        rows: Number(row.rows),
+        hash: String(row.hash)
+      }))
+    }
   }
 )
 
@@ -124,7 +167,7 @@ const INSTANTS: Readonly<Record<string, string>> = {
 
 /**
  * Reads the positions of the newest events about the key of a row, by the columns that events have too; as
- * `epoch/partition/offset`. None if events have no such column.
+ * `topic/epoch/partition/offset`. None if events have no such column.
  */
 export const readEventsOf = operation(
   'reads events of a key',
@@ -149,7 +192,7 @@ export const readEventsOf = operation(
        WHERE ${conditions.join(' AND ')} ORDER BY e.position DESC LIMIT ${limit}`,
       parameters
     )
-    return rows.map(({ epoch, partition, offset }) => `${epoch}/${partition}/${offset}`)
+    return rows.map(({ epoch, partition, offset }) => `${from.name}/${epoch}/${partition}/${offset}`)
   }
 )
 
@@ -160,8 +203,12 @@ function textOf(column: string, type: string): string {
   return column
 }
 
-function bucketOf({ shape, buckets }: Side): string {
-  return `cityHash64(${shape.key.map((column) => `r.${column}`).join(', ')}) % ${buckets}`
+function bucketOf({ shape, buckets, by = shape.key.map((column) => `r.${column}`) }: Side): string {
+  return `cityHash64(${by.join(', ')}) % ${buckets}`
+}
+
+function ofKey({ key }: Side): string {
+  return key === undefined ? '' : `PREWHERE ${key('r.')}`
 }
 
 /** The condition that a row is in one of the compared buckets. */
@@ -179,15 +226,20 @@ function isCompared({ leftOut }: Side): string {
   return within.length === 0 ? 'false' : `(${within.join(' OR ')})`
 }
 
-function differing(sides: Sides): string {
+/** Selects the keys whose rows differ; with the columns of subjects, what each is `about`, and a hash of its rows. */
+function differing(sides: Sides, subject?: SubjectColumns): string {
   const { key } = sides.live.shape
   const keys = key.map((column) => `r.${column} AS ${column}`).join(', ')
+  const about = subject === undefined ? '' : `tuple(${Object.values(subject).join(', ')}) AS about,`
   const part = (side: Side, n: number) =>
-    `SELECT ${keys}, ${n} AS side, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
-     PREWHERE ${side.key === undefined ? 'true' : side.key('r.')} WHERE ${isIn(side)} AND ${isCompared(side)}`
+    `SELECT ${keys}, ${about} ${n} AS side,
+       ${side.shape.hash} AS hash
+     FROM ${side.table} AS r FINAL ${ofKey(side)} WHERE ${isIn(side)} AND ${isCompared(side)}`
   const columns = key.map((column) => `s.${column}`).join(', ')
+  const hashes = [0, 1].map((n) => `sumIf(s.hash, s.side = ${n})`).join(', ')
   return `
-    SELECT ${columns} FROM (${part(sides.live, 0)} UNION ALL ${part(sides.fresh, 1)}) AS s
+    SELECT ${subject === undefined ? columns : `any(s.about) AS about, cityHash64(${hashes}) AS hash`}
+    FROM (${part(sides.live, 0)} UNION ALL ${part(sides.fresh, 1)}) AS s
     GROUP BY ${columns} HAVING count() != 2 OR min(s.hash) != max(s.hash)`
 }
 

@@ -1,6 +1,6 @@
 import type { RebuildStatus, SwapReport } from '@gamenet/projector/rebuild'
 import { pause } from '@gamenet/schemas'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { FailureError, UsageError } from '../../config.js'
 import { withData } from '../../reach.js'
 import { type Progress, showProgress } from '../../terminal/progress.js'
@@ -9,6 +9,7 @@ import type { Operations } from '../operation.js'
 import { status } from '../status/operation.js'
 import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify, rateOf } from '../status/rebuild-text.js'
 import { rebuild } from './operation.js'
+import { csvOfPreview, linesOfPreview } from './preview-text.js'
 
 type Options = { json?: boolean; follow?: boolean }
 type StartOptions = Options & { until?: string; fromLog?: boolean; rate?: string; key?: string }
@@ -19,6 +20,7 @@ export function addRebuild(program: Command, terminal: Terminal): void {
     .description('fill a second set of tables of a projection from the events, compare them, and swap them in')
   addLooking(command, terminal)
   addFilling(command, terminal)
+  addPreview(command, terminal)
   addSwapping(command, terminal)
 }
 
@@ -48,6 +50,17 @@ function addLooking(parent: Command, terminal: Terminal): void {
       if (!report.isEqual) terminal.exitCode = 1
     }
   )
+}
+
+function addPreview(parent: Command, terminal: Terminal): void {
+  onProjection(parent, 'preview', 'print which answers a swap changes, those with the greatest effect first')
+    .option('--key <key>', 'by the rows of one title or board only')
+    .addOption(new Option('--csv', 'print a CSV of the answers instead of text').conflicts('json'))
+    .action(async (projection: string, { json, csv, key }: StartOptions & { csv?: boolean }) => {
+      const input = { projection, ...(key === undefined ? {} : { key }) }
+      const preview = await waitFor(terminal, (operations) => operations.run(rebuild.preview, input))
+      print(terminal, json, preview, csv === true ? csvOfPreview(preview) : linesOfPreview(preview))
+    })
 }
 
 function rateFrom(text: string, least: number): number {

@@ -3,12 +3,36 @@ import {
   RebuildRefused,
   RebuildStatus,
   type Rebuilds,
+  SwapDifference,
   SwapReport,
   VerifyReport
 } from '@gamenet/projector/rebuild'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../../config.js'
 import { Flag, NoInput, type OperationNeeds, operation } from '../operation.js'
+
+const Count = z.int()
+
+/** What a swap changes: rows by subject, and answers. */
+export const Preview = SwapDifference.extend({
+  /** Those with the greatest effect first: records, then ranks, peaks and unlocks. */
+  answers: z
+    .array(
+      z.object({
+        endpoint: z.string(),
+        key: z.string(),
+        url: z.string(),
+        /** Rows that differ of what it reads. */
+        effect: z.object({ records: Count, ranks: Count, peaks: Count, unlocks: Count, others: Count })
+      })
+    )
+    .readonly(),
+  /** Answers that were computed from both tables. */
+  compared: Count,
+  /** False if there are more answers, or subjects, than a preview compares. */
+  isComplete: z.boolean()
+})
+export type Preview = z.infer<typeof Preview>
 
 const Target = z.strictObject({ projection: z.string() })
 /** Events per second. */
@@ -59,6 +83,16 @@ export const rebuild = {
     result: VerifyReport,
     run: (rebuilds, { projection }) => rebuilds.verify(projection)
   }),
+  preview: action('preview', {
+    input: Target.extend({ key: z.string().exactOptional() }),
+    result: Preview,
+    isFilling: true,
+    run: (rebuilds, { projection, ...options }, { changedAnswers }) =>
+      rebuilds.preview(projection, options, async (difference, tables) => ({
+        ...difference,
+        ...(await changedAnswers(difference, tables))
+      }))
+  }),
   swap: action('swap', {
     input: Target.extend({ acceptDifferences: Flag.exactOptional() }),
     result: SwapReport,
@@ -89,7 +123,7 @@ function action<Input extends { readonly projection: string }, Result>(
     readonly result: z.ZodType<Result>
     /** Refused on a low disk. */
     readonly isFilling?: boolean
-    readonly run: (rebuilds: Rebuilds, input: NoInfer<Input>) => Promise<NoInfer<Result>>
+    readonly run: (rebuilds: Rebuilds, input: NoInfer<Input>, needs: OperationNeeds) => Promise<NoInfer<Result>>
   }
 ) {
   const { input, result, isFilling = false, run } = declared
@@ -105,7 +139,7 @@ function action<Input extends { readonly projection: string }, Result>(
     endsWith: 'projector',
     run: async (needs, given) => {
       if (isFilling) await needs.engines.disk.requireSpace(0, `The rebuild of ${given.projection}`)
-      return await answered(needs, (rebuilds) => run(rebuilds, given))
+      return await answered(needs, (rebuilds) => run(rebuilds, given, needs))
     }
   })
 }

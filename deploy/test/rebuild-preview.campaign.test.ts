@@ -1,0 +1,4 @@
+import { beginCampaign } from '@gamenet/engines/testing'
+
+beginCampaign()
+await import('./rebuild-preview.test.js')

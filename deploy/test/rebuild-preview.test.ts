@@ -1,0 +1,210 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { endpoints } from '@gamenet/api'
+import { openChdb } from '@gamenet/engines'
+import { runs } from '@gamenet/engines/testing'
+import { SwapReport } from '@gamenet/projector'
+import { instantOf } from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import { Preview } from '../src/operate/rebuild/operation.js'
+import { ask } from './service/ask.js'
+import { AUTHORIZED, type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
+
+/*
+ * A real service with counts and boards, whose tables somebody has edited. A preview names each answer that the swap of
+ * a rebuild changes, and no other one.
+ */
+
+/** Answers that are compared before and after a swap. */
+const ANSWERS = Math.max(200, runs(34).numRuns)
+const TITLES = ['4d530064', '4d530065', '55530036']
+const PLAYERS = 24
+/** Each has five answers of its own. */
+const BOARDS = Math.ceil(ANSWERS / 7)
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const FIRST_MS = Math.floor(Date.now() / DAY_MS) * DAY_MS - 4 * DAY_MS
+const FIRST_DAY = instantOf(FIRST_MS).slice(0, 10)
+const SECOND_DAY = instantOf(FIRST_MS + DAY_MS).slice(0, 10)
+const titleOf = (board: number) => TITLES[board % TITLES.length] ?? ''
+
+const VALUES: Readonly<Record<string, readonly string[]>> = {
+  game: TITLES,
+  titleId: TITLES,
+  playerName: Array.from({ length: PLAYERS }, (_, n) => `Player ${n}`),
+  hours: ['24']
+}
+
+/** The answers of all paths with the keys of this world, by default and of a day that somebody has edited. */
+function sampled(): string[] {
+  const paths = endpoints.flatMap(({ method, path, input }) => {
+    const names: readonly string[] = path.match(/(?<=:)\w+/g) ?? []
+    if (method === 'POST' || names.includes('username') || names.includes('achievementKey')) return []
+    const isBoards = names.includes('leaderboardId')
+    const given = isBoards
+      ? Array.from({ length: BOARDS }, (_, board) => path.replace(/:game/, titleOf(board)).replace(/:\w+/, `${board}`))
+      : (VALUES[names[0] ?? ''] ?? ['']).map((value) => path.replace(/:\w+/, encodeURIComponent(value)))
+    const whole = given.map((each) => each.replace(':hours', '24'))
+    const isPeriod = 'from' in input.shape && 'to' in input.shape && !isBoards
+    return [...whole, ...(isPeriod ? whole.map((each) => `${each}?from=${FIRST_DAY}&to=${SECOND_DAY}`) : [])]
+  })
+  return paths
+}
+
+async function importAll(environment: Environment, directory: string): Promise<void> {
+  const counts = TITLES.flatMap((titleId, title) =>
+    Array.from(
+      { length: 4 * 24 },
+      (_, n) => `${titleId},${instantOf(FIRST_MS + n * HOUR_MS)},${((n + 1) * 7919 * (title + 1)) % 97}`
+    )
+  )
+  const boards = Array.from({ length: BOARDS }, (_, leaderboardId) => ({
+    ...{ titleId: titleOf(leaderboardId), leaderboardId, name: `Board ${leaderboardId}` },
+    observedAt: instantOf(FIRST_MS)
+  }))
+  const entries = boards.flatMap(({ titleId, leaderboardId }) =>
+    Array.from({ length: 8 }, (_, n) => ({
+      ...{ titleId, leaderboardId, playerName: `Player ${(n + leaderboardId) % PLAYERS}`, changeType: 'new' },
+      ...{ rank: n + 1, rating: String(10_000 - n), changedAt: instantOf(FIRST_MS + n * 1000) }
+    }))
+  )
+  for (const [topic, file, lines] of [
+    ['title-count', 'counts.csv', ['titleId,observedAt,online', ...counts]],
+    ['leaderboard', 'boards.ndjson', boards.map((row) => JSON.stringify(row))],
+    ['leaderboard-entry', 'entries.ndjson', entries.map((row) => JSON.stringify(row))]
+  ] as const) {
+    await writeFile(join(directory, file), `${lines.join('\n')}\n`)
+    await gamenetJson(environment, ['import', topic, join(directory, file)])
+  }
+}
+
+/** Edits a count of the first day, the entries of a board and the record of another one. */
+async function edit(path: string): Promise<void> {
+  const tables = await openChdb({ path })
+  const edits = [
+    [
+      'title_count',
+      '4242 AS online, 18446744073709551615 AS position',
+      `title_id = '${TITLES[0]}' AND ts < toDateTime('${FIRST_DAY} 01:00:00')`
+    ],
+    [
+      'title_count_day',
+      '4242 AS max, 18446744073709551615 AS position',
+      `title_id = '${TITLES[0]}' AND day = '${FIRST_DAY}'`
+    ],
+    [
+      'leaderboard_entry',
+      "'77' AS rating, 18446744073709551615 AS version",
+      `leaderboard_id = 1 AND player = 'Player 3'`
+    ],
+    ['player_entry', "'77' AS rating, 18446744073709551615 AS version", `leaderboard_id = 1 AND player = 'Player 3'`]
+  ]
+  for (const [table, values, where] of edits) {
+    await tables.control.execute(`INSERT INTO ${table}__0 SELECT * REPLACE (${values}) FROM ${table}__0 WHERE ${where}`)
+  }
+  for (const table of ['leaderboard_entry', 'player_entry', 'record_history'])
+    await tables.control.execute(
+      `DELETE FROM ${table}__0 WHERE leaderboard_id = 4${table === 'record_history' ? '' : " AND player = 'Player 4'"}`
+    )
+  await tables.close()
+}
+
+/** Runs work while the clock of this process, and so of the service, stands still: answers change with it. */
+async function at<Result>(nowMs: number, work: () => Promise<Result>): Promise<Result> {
+  const { now } = Date
+  Date.now = () => nowMs
+  try {
+    return await work()
+  } finally {
+    Date.now = now
+  }
+}
+
+async function bodiesOf(apiUrl: string, urls: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+  const bodies = new Map<string, string>()
+  for (const url of urls) bodies.set(url, (await ask(apiUrl + url)).text)
+  return bodies
+}
+
+test('a preview names each answer that a swap changes, and no other one', async (t) => {
+  const directory = t.testdir({})
+  const environment: Environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    ...Object.fromEntries(
+      ['NETWORK', 'GAMES', 'MATCHES', 'BOARDS', 'PLAYERS'].map((each) => [`SCRAPE_${each}_SECONDS`, '0'])
+    ),
+    ...(await plainWrites(t))
+  }
+  const first = await openGamenet(t, environment)
+  await importAll(environment, directory)
+  await first.stop()
+  await edit(join(directory, 'data', 'tables'))
+  const service = await openGamenet(t, environment)
+  for (const projection of ['title-count', 'leaderboard-history']) {
+    await t.test(projection, (t) => namesEach(t, { environment, projection, ...service }))
+  }
+  await t.test('as text, as CSV and by the route of operators', (t) => prints(t, environment, service.operatorUrl))
+  await t.test('an impossible preview is refused with a sentence', (t) => refuses(t, environment))
+})
+
+async function namesEach(
+  t: Test,
+  given: { environment: Environment; projection: string; apiUrl: string }
+): Promise<void> {
+  const { environment, projection, apiUrl } = given
+  await gamenetJson(environment, ['rebuild', 'start', projection, '--follow'])
+  const nowMs = Date.now()
+  const preview = await at(nowMs, async () =>
+    Preview.parse(await gamenetJson(environment, ['rebuild', 'preview', projection]))
+  )
+  t.ok(preview.isComplete)
+  const named = preview.answers.map(({ url }) => url)
+  const urls = new Set([...named, ...sampled()])
+  const before = await at(nowMs, () => bodiesOf(apiUrl, urls))
+  await gamenet(environment, ['rebuild', 'verify', projection])
+  SwapReport.parse(await gamenetJson(environment, ['rebuild', 'swap', projection, '--accept-differences']))
+  const after = await at(nowMs, () => bodiesOf(apiUrl, urls))
+  const changed = [...urls].filter((url) => before.get(url) !== after.get(url))
+  t.comment(`${projection}: ${changed.length} of ${urls.size} answers changed; ${preview.compared} were compared`)
+  t.ok(changed.length > 5)
+  t.same([...named].sort(), changed.sort())
+}
+
+async function prints(t: Test, environment: Environment, operatorUrl: string): Promise<void> {
+  await gamenetJson(environment, ['rebuild', 'rollback', 'leaderboard-history'])
+  await gamenetJson(environment, ['rebuild', 'start', 'leaderboard-history', '--follow'])
+  const preview = ['rebuild', 'preview', 'leaderboard-history']
+  const text = await gamenet(environment, preview)
+  t.match(text.stdout, /^The swap of rebuild \d+ of leaderboard-history changes \d+ answers of the \d+ that read rows/)
+  t.match(text.stdout, /^RECORDS +RANKS +PEAKS +UNLOCKS +OTHERS +ANSWER\n[1-9]/m, 'the change of a record is first')
+  t.match(text.stdout, /^leaderboard_entry +1 +title_id "\w+", leaderboard_id 1, player "Player 3"$/m)
+  const csv = await gamenet(environment, [...preview, '--csv'])
+  t.match(csv.stdout, /^endpoint,key,url,records,ranks,peaks,unlocks,others\n/)
+  t.match(csv.stdout, /^getPlayer,"Player 3","\/api\/player\/Player%203",0,\d+,0,0,\d+$/m)
+  const board = `${titleOf(1)}/1`
+  const route = `${operatorUrl}/rebuilds/leaderboard-history/preview?key=${encodeURIComponent(board)}`
+  const answered = await fetch(route, { method: 'POST', headers: AUTHORIZED })
+  const { key, subjects } = Preview.parse(await answered.json())
+  t.equal(key, board)
+  t.ok(subjects.length > 0 && subjects.every((each) => each.key.leaderboard_id === 1), 'only rows of the key')
+  await gamenetJson(environment, ['rebuild', 'cancel', 'leaderboard-history'])
+}
+
+async function refuses(t: Test, environment: Environment): Promise<void> {
+  await gamenetJson(environment, ['rebuild', 'start', 'network-count', '--follow'])
+  await gamenetJson(environment, ['rebuild', 'start', 'leaderboard-history', '--until', '5', '--follow'])
+  for (const [args, code, sentence] of [
+    [['title-cuont'], 2, /There is no projection "title-cuont"; there are .*title-count/],
+    [['title-count'], 1, /There is no rebuild of title-count under way\. Its last rebuild, \d+, serves already/],
+    [['leaderboard-history'], 1, /ends at 5 and cannot be swapped in.* Start one without --until/],
+    [['network-count', '--key', '4d530064'], 2, /Rows of network-count.* cannot be corrected by a title or a board/],
+    [['network-count', '--csv', '--json'], 2, /--csv.*--json/]
+  ] as const) {
+    const done = await gamenet(environment, ['rebuild', 'preview', ...args])
+    t.equal(done.code, code, args.join(' '))
+    t.match(done.stderr, sentence)
+  }
+  const { stdout } = await gamenet(environment, ['rebuild', 'preview', 'network-count'])
+  t.match(stdout, /^No row differs, so the swap of rebuild \d+ of network-count changes no answer\.\n$/)
+}

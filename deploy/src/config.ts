@@ -163,7 +163,7 @@ const Environment = z.object({
   SPOOL_BYTES_MAX: wholeNumber(0, 2 ** 40).default(256 * 1024 * 1024),
   LOG_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
   LOG_EPOCH: wholeNumber(1, 65535).default(1),
-  CLICKHOUSE_URL: httpUrl().optional(),
+  CLICKHOUSE_URL: commaSeparated(httpUrl()).optional(),
   CLICKHOUSE_SSL_CA_FILE: pemFile().optional(),
   CLICKHOUSE_READERS: wholeNumber(1, 1000).optional(),
   CLICKHOUSE_READER_THREADS: wholeNumber(1, 1000).optional(),

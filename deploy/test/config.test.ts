@@ -171,20 +171,36 @@ test('installations on one Kafka have their own consumer groups, and the brokers
   t.end()
 })
 
-test('a ClickHouse that replicates its tables or is too old is refused with the reason', async (t) => {
-  const database = (engine: string, version = '24.8.4.13', replicated = '0') => ({
-    rows: async () => [{ engine, version, replicated }]
-  })
-  await refuseUnsuitable(database('Atomic'))
-  await refuseUnsuitable(database('Atomic', '26.1.1.1'))
-  const tooOld = { message: /is ClickHouse 24\.3\.2\.1, and this program needs 24\.8 or newer/ }
-  await t.rejects(refuseUnsuitable(database('Atomic', '24.3.2.1')), tooOld)
-  for (const engine of ['Replicated', 'Shared']) {
-    const reason = new RegExp(`engine ${engine}.*a checkpoint could be there before its rows`)
-    await t.rejects(refuseUnsuitable(database(engine)), { message: reason })
+test('a ClickHouse that is too old, or whose replicas would differ, is refused with the reason', async (t) => {
+  const warnings: string[] = []
+  const fault = async (found: Record<string, unknown>, addresses = 1) => {
+    const rows = async () => [{ engine: 'Replicated', version: '24.8.4.13', shards: '1', replicas: '3', ...found }]
+    return await refuseUnsuitable({ rows }, { addresses, warn: (sentence) => void warnings.push(sentence) }).then(
+      () => undefined,
+      ({ message }) => message
+    )
   }
-  const replicated = { message: /engine Atomic, and tables \(61\) whose engines replicate each table by itself/ }
-  await t.rejects(refuseUnsuitable(database('Atomic', '26.1.1.1', '61')), replicated)
+  const plain = { engine: 'Atomic', plain: '62' }
+  t.equal(await fault(plain), undefined)
+  t.equal(await fault({ ...plain, version: '26.1.1.1' }), undefined)
+  t.match(await fault({ version: '24.3.2.1' }), /is ClickHouse 24\.3\.2\.1, and this program needs 24\.8 or newer/)
+  t.equal(await fault({ replicated: '62' }, 3), undefined, 'three replicas')
+  t.equal(await fault({ engine: 'Shared' }, 1), undefined, 'ClickHouse Cloud')
+  t.equal(await fault({ plain: '62', replicas: '1' }), undefined, 'a replica alone')
+  t.match(await fault({ plain: '3' }), /engine Replicated, and tables \(3\) whose engines do not replicate/)
+  t.match(await fault({ shards: '2' }), /with 2 shards, each with a part of the rows/)
+  t.match(await fault({ engine: 'Atomic', replicated: '61' }), /Atomic, and tables \(61\) whose engines replicate each/)
+  t.match(await fault(plain, 2), /engine Atomic, and CLICKHOUSE_URL lists 2 addresses, each with rows of its own/)
+  t.same(warnings, [])
+  t.equal(await fault({ replicas: '2' }, 2), undefined)
+  t.match(warnings, [/has 2 replicas: while one is away, nothing is loaded/])
+})
+
+test('CLICKHOUSE_URL lists addresses, each with its credentials', (t) => {
+  const given = 'http://a:1@one:8123/stats, https://b:2@two:8443/stats'
+  t.same(readConfig({ CLICKHOUSE_URL: given }).CLICKHOUSE_URL, given.split(', '))
+  t.throws(() => readConfig({ CLICKHOUSE_URL: 'http://one:8123,two' }), /CLICKHOUSE_URL is not shown: expected an http/)
+  t.end()
 })
 
 test('every variable is documented, and which role reads it', async (t) => {

@@ -7,6 +7,7 @@ export {
   type Lane,
   type LaneName
 } from './clickhouse/clickhouse.js'
+export { openPinned } from './clickhouse/pin.js'
 export { openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
 export { migratePostgres, newestMigration } from './postgres/migrate.js'

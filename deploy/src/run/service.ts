@@ -93,7 +93,11 @@ const components: Components<Dependencies> = {
   suitableTables: {
     roles: EVERY,
     when: (config) => config.CLICKHOUSE_URL !== undefined,
-    open: ({ engines }) => refuseUnsuitable(engines.clickhouse.control)
+    open: ({ config, engines, logger }) =>
+      refuseUnsuitable(engines.clickhouse.control, {
+        addresses: config.CLICKHOUSE_URL?.length ?? 1,
+        warn: (sentence) => logger.warn(sentence)
+      })
   },
   migrations: { roles: EVERY, open: ({ engines }) => migrate(engines.clickhouse.control) },
   // Before an erasure changes the tables or PostgreSQL, and before anything gets a number.

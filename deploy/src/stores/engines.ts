@@ -8,8 +8,8 @@ import {
   type LaneName,
   migratePostgres,
   openChdb,
-  openClickHouseServer,
   openPglite,
+  openPinned,
   openPostgres,
   type Postgres
 } from '@gamenet/engines'
@@ -207,7 +207,7 @@ export function openTables(
   path: string,
   { beforeWrite, ...options }: Pick<ChdbOptions, 'warn'> & { readonly beforeWrite?: (lane: LaneName) => void }
 ): Promise<ClickHouse> | ClickHouse {
-  const { CLICKHOUSE_URL: url, CLICKHOUSE_SSL_CA_FILE: ca, CLICKHOUSE_MEMORY_BYTES: memoryBytes } = config
+  const { CLICKHOUSE_URL: urls, CLICKHOUSE_SSL_CA_FILE: ca, CLICKHOUSE_MEMORY_BYTES: memoryBytes } = config
   const reads = {
     readers: config.CLICKHOUSE_READERS,
     limits: {
@@ -218,9 +218,9 @@ export function openTables(
       }
     }
   }
-  return url === undefined
+  return urls === undefined
     ? openChdb({ path, memoryBytes, onLost: endAtOnce, ...reads, ...options })
-    : openClickHouseServer({ url, ca, beforeWrite, questionsPassword: config.SQL_PASSWORD, ...reads })
+    : openPinned({ urls, ca, beforeWrite, questionsPassword: config.SQL_PASSWORD, warn: options.warn, ...reads })
 }
 
 /**

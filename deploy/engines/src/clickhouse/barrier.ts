@@ -19,6 +19,8 @@ export type Barrier = {
   before(sql: string, parameters: Parameters): Promise<void>
   /** Waits for tables. */
   sync(tables: readonly string[]): Promise<void>
+  /** Waits for all tables. */
+  syncAll(): Promise<void>
 }
 
 /** A replica that needs longer lags: its caller tries again later. */
@@ -93,6 +95,19 @@ export const barrierOf = (ask: Ask): Barrier => {
   return {
     database,
     sync,
+    syncAll: async () => {
+      const name = await database()
+      if (name === undefined) return
+      await wait(`DATABASE REPLICA ${name}`)
+      const tables = await ask(
+        `SELECT t.name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
+      )
+      await sync(
+        textOf(tables)
+          .split('\n')
+          .filter((table) => table !== '')
+      )
+    },
     before: async (sql, parameters) => {
       const name = await database()
       if (name === undefined) return

@@ -84,6 +84,8 @@ export type ClickHouse = { readonly [name in LaneName]: Lane } & {
   version(): Promise<string>
   /** Returns figures for metrics without a query. */
   stats(): ClickHouseStats
+  /** Returns the addresses of a list of replicas. */
+  replicas?(): readonly Replica[]
   /** Returns the process of an embedded engine. */
   process?(): EngineProcess
   /**
@@ -92,6 +94,9 @@ export type ClickHouse = { readonly [name in LaneName]: Lane } & {
    */
   close(): Promise<void>
 }
+
+/** An address of the list. `fault`: why it cannot be used, at the last look. */
+export type Replica = { readonly address: string; readonly isPinned: boolean; readonly fault: string | undefined }
 
 /** The process of an embedded engine. */
 export type EngineProcess = {

@@ -53,15 +53,26 @@ export type ClickHouseServerOptions = {
   readonly questionsPassword?: string | undefined
   /** Creates what makes the connections of a client: clients end idle connections, which others must not use. */
   readonly agent?: () => Agent
+  /** Called with the name of the server that sends an answer, before the answer is read. */
+  readonly onServer?: ((name: string) => void) | undefined
   /** For tests. */
   readonly health?: HealthTimes | undefined
   /** Overrides the default limits of lanes. */
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>> | undefined
 }
 
+/** A server, which can be left for another one. */
+export type ClickHouseServer = ClickHouse & {
+  /** Resolves when the server has all rows of all tables that any of its replicas has acknowledged before. */
+  syncAll(): Promise<void>
+  /** Ends all statements at once, and refuses further ones, with a reason. */
+  abandon(reason: Refusal): Promise<void>
+}
+
 type Package = typeof import('@clickhouse/client')
 type Client = ReturnType<Package['createClient']>
 type ExecParams = Parameters<Client['exec']>[0]
+type ExecHeaders = Awaited<ReturnType<Client['exec']>>['response_headers']
 
 const load = createRequire(import.meta.url)
 /** Loaded when the first server is opened: most services have their tables in the process. */
@@ -84,7 +95,7 @@ const CLOSE_KILL_WAIT_MS = 1000
  * Opens a ClickHouse server over HTTP. No request is sent here, so a service can start before its server. While the
  * server is unavailable, every statement is refused with `engine_away`; the next one tries again.
  */
-export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHouse => {
+export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHouseServer => {
   const clients: Client[] = []
   const slots = {} as Record<LaneName, LaneSlots>
   const abandon = new AbortController()
@@ -95,7 +106,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   clients.push(prober)
   const health = watchHealth(
     'The tables',
-    (signal) => answerOf(prober.exec({ query: 'SELECT 1', abort_signal: signal }), 'SELECT 1', signal),
+    (signal) => answerOf(prober.exec({ query: 'SELECT 1', abort_signal: signal }), 'SELECT 1', signal, options),
     options.health
   )
   for (const name of LANE_NAMES) {
@@ -117,11 +128,11 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   const known = knownSettings(slots.control)
   const barrier = barrierOf((query, clickhouse_settings = {}) =>
     withSignals([abandon.signal, health.signal], ({ signal: abort_signal }) =>
-      answerOf(prober.exec({ query, clickhouse_settings, abort_signal }), query, abort_signal)
+      answerOf(prober.exec({ query, clickhouse_settings, abort_signal }), query, abort_signal, options)
     )
   )
   const kill = (tag: string) => killUntilEnded(slots.control, tag)
-  return engineOf({
+  const engine = engineOf({
     slots,
     lane: (name) => {
       const limits = options.limits?.[name] ?? LANE_LIMITS[name]
@@ -132,10 +143,34 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
       return closeClients(slots, clients, underWay, abandon)
     }
   })
+  return {
+    ...engine,
+    syncAll: barrier.syncAll,
+    abandon: async (reason) => {
+      abandon.abort(reason)
+      for (const name of LANE_NAMES) slots[name].close(reason)
+      await engine.close()
+    }
+  }
+}
+
+/** Sends statements each on a connection of its own, so that it meets what is at the address now. */
+export const openAsker = (options: ClickHouseServerOptions, requestTimeoutMs: number) => {
+  const client = clientOf(options, requestTimeoutMs, false, false)
+  return {
+    ask: (query: string, signal: AbortSignal): Promise<Uint8Array> =>
+      answerOf(client.exec({ query, abort_signal: signal }), query, signal, options),
+    close: () => ended(client.close())
+  }
 }
 
 /** Streams are not compressed: of a compressed one that breaks off, the end is lost, and with it the exception. */
-const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number, compresses = true): Client => {
+const clientOf = (
+  options: ClickHouseServerOptions,
+  requestTimeoutMs: number,
+  compresses = true,
+  keepsAlive = true
+): Client => {
   const compression = compresses && (options.compression ?? true)
   return clientPackage().createClient({
     url: options.url,
@@ -147,7 +182,7 @@ const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number, co
     // The lane's slots are the limit.
     max_open_connections: Number.POSITIVE_INFINITY,
     compression: { request: compression, response: compression },
-    keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS, eagerly_destroy_stale_sockets: true },
+    keep_alive: { enabled: keepsAlive, idle_socket_ttl: IDLE_SOCKET_MS, eagerly_destroy_stale_sockets: true },
     capture_enhanced_stack_trace: false,
     log: { level: 127 }
   })
@@ -225,18 +260,19 @@ const connectionOf = (
         return await withSignals([abandon, statement.signal, health?.signal], ({ signal: abort_signal }) => {
           const settings = { ...clickhouse_settings, ...WHOLE_ANSWER }
           const execution = ways.statements.exec({ ...query, clickhouse_settings: settings, abort_signal })
-          return answerOf(execution, statement.sql, abort_signal, statement.isQuestion)
+          return answerOf(execution, statement.sql, abort_signal, options, statement.isQuestion)
         })
       } finally {
         underWay.delete(statement.tag)
       }
     },
-    stream: (statement) => streamFrom(ways.statements, statement, queryOf(statement), underWay, abandon, health),
+    stream: (statement) =>
+      streamFrom(ways.statements, statement, queryOf(statement), options, underWay, abandon, health),
     put: async (target, body) => {
       const query = insertHead(target.table, target.columns, body.format)
       const values = Readable.from([body.bytes], { objectMode: false })
       const settings = { clickhouse_settings: target.settings, query_id: newTag() }
-      await answerOf(ways.bodies.exec({ ...settings, query, values, abort_signal: abandon }), query, abandon)
+      await answerOf(ways.bodies.exec({ ...settings, query, values, abort_signal: abandon }), query, abandon, options)
     }
   }
 }
@@ -270,6 +306,7 @@ const streamFrom = async (
   client: Client,
   { sql, tag }: Statement,
   query: ExecParams,
+  options: ClickHouseServerOptions,
   underWay: Set<string>,
   abandon: AbortSignal,
   health?: Health
@@ -283,6 +320,7 @@ const streamFrom = async (
     const { stream, response_headers: headers } = await withSignals([abandon, away], ({ signal }) =>
       client.exec({ ...query, abort_signal: signal })
     )
+    noteServer(options, headers)
     addAbortSignal(abandon, stream)
     const body = Readable.from(checked(stream, oneOf(headers['x-clickhouse-exception-tag']), sql), {
       objectMode: false
@@ -329,16 +367,23 @@ const answerOf = async (
   execution: ReturnType<Client['exec']>,
   sql: string,
   signal: AbortSignal,
+  options: ClickHouseServerOptions,
   isQuestion?: boolean
 ): Promise<Uint8Array> => {
   try {
-    const { stream } = await execution
+    const { stream, response_headers: headers } = await execution
+    noteServer(options, headers)
     addAbortSignal(signal, stream)
     return await buffer(stream)
   } catch (cause) {
     if (signal.aborted) throw signal.reason
     throw failure(cause, sql, isQuestion)
   }
+}
+
+const noteServer = ({ onServer }: ClickHouseServerOptions, headers: ExecHeaders): void => {
+  const name = oneOf(headers['x-clickhouse-server-display-name'])
+  if (name !== undefined) onServer?.(name)
 }
 
 const oneOf = (header: string | string[] | undefined): string | undefined =>

@@ -14,8 +14,8 @@ type Waiting<Slot> = { start(slot: Slot): void; drop(reason: unknown): void }
 export type Slots<Slot> = {
   run<Answer>(job: (slot: Slot) => Running<Answer>, signal?: AbortSignal): Promise<Answer>
   stats(): LaneStats
-  /** Refuses new and waiting jobs. */
-  close(): void
+  /** Refuses new and waiting jobs, with the first reason. */
+  close(reason?: unknown): void
   /** Resolves when no slot is held. */
   idle(): Promise<void>
 }
@@ -33,7 +33,7 @@ export const slotsOf = <Slot>(
   const waiting = new Set<Waiting<Slot>>()
   const count = { finished: 0, failed: 0, refused: 0, aborted: 0 }
   let idleWaiters: (() => void)[] = []
-  let closed = false
+  let closed: { readonly reason: unknown } | undefined
 
   const release = (slot: Slot): void => {
     for (const next of waiting) {
@@ -95,7 +95,7 @@ export const slotsOf = <Slot>(
 
   return {
     run: async (job, signal) => {
-      if (closed) throw closedError(lane)
+      if (closed !== undefined) throw closed.reason
       if (signal?.aborted === true) {
         count.aborted += 1
         throw signal.reason
@@ -109,9 +109,9 @@ export const slotsOf = <Slot>(
       return await occupy(await queue(signal), job, signal)
     },
     stats: () => ({ slots: slots.length, running: slots.length - free.length, waiting: waiting.size, ...count }),
-    close: () => {
-      closed = true
-      for (const entry of waiting) entry.drop(closedError(lane))
+    close: (reason = closedError(lane)) => {
+      closed ??= { reason }
+      for (const entry of waiting) entry.drop(closed.reason)
       waiting.clear()
     },
     idle: () => (free.length === slots.length ? Promise.resolve() : new Promise((resolve) => idleWaiters.push(resolve)))

@@ -4,8 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { type Test, test } from 'tap'
 import { Identity } from '../src/clickhouse/identity.js'
 import { openPinned } from '../src/index.js'
-import { type ClickHouseServer, freePort, startClickHouseServer } from '../testing/index.js'
-import { until } from './clickhouse-contract.js'
+import { type ClickHouseServer, freePort, startClickHouseServer, until } from '../testing/index.js'
 
 const LOOKS = { pauseMs: 50, silenceMs: 2000 }
 const UUID = '10000000-0000-4000-8000-000000000001'
@@ -127,7 +126,7 @@ test('a balancer in front of two servers is refused, and names them', async (t) 
   await until(async () => refused.test(faults()[0] ?? ''))
 })
 
-test('what runs on a server that is replaced at its address begins again on the new one', async (t) => {
+test('a server that is replaced at its address is pinned again', async (t) => {
   let target = { server: first, name: 'alpha' }
   const front = await frontOf(t, () => target)
   const { clickhouse, warnings } = pinned(t, [addressOf(first, '', front)])

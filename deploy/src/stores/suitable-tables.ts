@@ -76,7 +76,7 @@ function faultOf({ engine, replicated, plain, shards, replicas }: Found, address
     return undefined
   }
   if (shards > 1)
-    return `with ${shards} shards, each with a part of the rows. Create it with one shard: the same name on all replicas.`
+    return `with ${shards} shards, each with a part of the rows. Create it with one shard, of the same name on each.`
   if (plain > 0 && replicas > 1)
     return (
       `and tables (${plain}) whose engines do not replicate: each replica has rows of its own. Name a new database; ` +

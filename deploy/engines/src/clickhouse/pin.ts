@@ -225,7 +225,10 @@ class Pin {
     if (server !== NONE) this.#see(address, 1, server)
     if (address === this.#at && this.#isPinned && database !== NONE) this.#database ??= database
     if (this.#database !== undefined && database !== this.#database)
-      return `is another database: its table schema_migration has the UUID ${database}, that of the others ${this.#database}`
+      return (
+        `is another database: its table schema_migration has the UUID ${database}, ` +
+        `and that of the others ${this.#database}`
+      )
     if (Number(readonly) > 0) return `is read-only (${readonly} tables): it has no ZooKeeper or Keeper`
     if (Number(delay) > DELAY_SECONDS_MAX) return `is ${delay} s behind the other replicas`
     return undefined
@@ -238,7 +241,9 @@ class Pin {
     const isOne = new Set(made.map(({ database }) => database)).size <= 1
     for (const address of this.#addresses) {
       if (!isOne && made.includes(address))
-        address.fault = `has the database ${address.database}, by the UUID of schema_migration; the addresses have to name replicas of one database`
+        address.fault =
+          `has the database ${address.database}, by the UUID of schema_migration; the addresses have to name ` +
+          'replicas of one database'
       else if (isOne && made.length > 0 && address.fault === undefined && address.database === NONE)
         address.fault = 'lacks the tables that another one has'
     }

@@ -34,6 +34,8 @@ const COUNTED = [
   { recorded_at: '2017-02-17 08:00:00', online_count: 0 }
 ]
 
+const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
+
 test('an import of a stopped service leaves its standard input to what comes after it, as in a shell loop', async (t) => {
   const directory = t.testdir({ 'counts.csv': COUNTS, list: 'one\ntwo\n'.repeat(1000), elsewhere: {} })
   const environment = { DATA_DIR: join(directory, 'data') }
@@ -51,7 +53,7 @@ test('an import of a stopped service leaves its standard input to what comes aft
 
 test('a log that is older than the tables is refused, and a higher LOG_EPOCH begins another one', async (t) => {
   const directory = t.testdir({ 'counts.csv': COUNTS, 'later.csv': 'observedAt,online\n2017-02-17 09:00:00,7\n' })
-  const environment = { DATA_DIR: join(directory, 'data') }
+  const environment = { DATA_DIR: join(directory, 'data'), ...QUIET, ...(await plainWrites(t)) }
   const log = join(environment.DATA_DIR, 'log')
   const load = async (name: string, more: Environment = {}) =>
     await gamenet({ ...environment, ...more }, ['import', 'network-count', join(directory, name)])
@@ -95,9 +97,8 @@ test('operations on a stopped service show in its answers after the start', asyn
   upstream.show({ registered: 21_345, online: 87, titles: [halo, ride] })
   const environment: Environment = {
     DATA_DIR: join(directory, 'data'),
+    ...QUIET,
     UPSTREAM_URL: upstream.url,
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0',
     ...(await plainWrites(t))
   }
   const counts = join(directory, 'counts.csv')

@@ -52,7 +52,7 @@ const PLAIN = /^(?!.*\/migrations\/).*\.([cm]?[jt]s|md|yml)$/
 const LINE_MAX = 120
 const TESTS = /(^|\/)(test|testing|demo|proof)\/|\.(test|campaign)\.ts$/
 /** Made by each build from texts that are checked where they stand. */
-const MADE = 'sdk/src/answers.ts'
+const MADE = ['sdk/src/answers.ts', 'sdk/src/operations.ts']
 /** Most files at the root of a package's `src`; more belong into folders named by stage. */
 const ROOT_FILES_MAX: Readonly<Record<string, number>> = { projector: 4, sdk: 40 }
 const ROOT_FILES_MAX_ELSEWHERE = 6
@@ -169,7 +169,7 @@ async function filesOf(folder: string): Promise<string[]> {
   const found = await Promise.all(
     entries.map((entry) => {
       const path = join(folder, entry.name)
-      if (entry.isFile()) return path !== MADE && /\.([cm]?[jt]s|md|sql|yml|html|css)$/.test(path) ? [path] : []
+      if (entry.isFile()) return !MADE.includes(path) && /\.([cm]?[jt]s|md|sql|yml|html|css)$/.test(path) ? [path] : []
       return entry.name.startsWith('.') || /^(node_modules|dist|data|real-input)$/.test(entry.name) ? [] : filesOf(path)
     })
   )

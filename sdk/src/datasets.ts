@@ -1,5 +1,4 @@
-import type { DatasetList } from './answers.js'
-import type { CallOptions, Get, Open } from './request.js'
+import type { CallOptions, Open } from './request.js'
 
 /** A file of a dataset, and which of its bytes. */
 export type DatasetFileParameters = {
@@ -17,12 +16,9 @@ export type DatasetFileParameters = {
 
 const DIGEST_CHARACTERS = 16
 
-/** Methods about datasets. */
-export function datasetsMethods(get: Get, open: Open) {
+/** The method for files of datasets. */
+export function datasetFileMethod(open: Open) {
   return {
-    /** The datasets, their columns, and their files with addresses and hashes. */
-    getDatasets: (call?: CallOptions) => get<DatasetList>('/api/data', {}, call),
-
     /**
      * The bytes of a Parquet file, as they arrive. The time limit is for the headers; the signal also ends the stream.
      * A connection that breaks off makes the stream fail.

@@ -10,7 +10,6 @@ export type { Call, PageOptions, Result } from './call.js'
 export { type GamenetClient, gamenetClient } from './client.js'
 export type { DatasetFileParameters } from './datasets.js'
 export { GamenetError } from './gamenet-error.js'
-export type { ProfileEdit } from './profile.js'
 export type { CallOptions, ClientOptions } from './request.js'
 export {
   ServiceAuth,

@@ -28,10 +28,7 @@ export type Parameters = Readonly<Record<string, string | number | boolean | Dat
 /** Sends a GET of `path`, in which `:name` is replaced by a parameter; the other parameters are the query. */
 export type Get = <Answer>(path: string, parameters: Parameters, call?: CallOptions) => Call<Answer>
 
-/** Sends a POST of a query in a JSON body to `path`. */
-export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => Call<Answer>
-
-/** Sends a change in a JSON body to `path`, in which `:name` is replaced by a parameter. */
+/** Sends a JSON body to `path`, in which `:name` is replaced by a parameter. */
 export type Act = <Answer>(
   method: 'POST' | 'PATCH' | 'PUT',
   path: string,
@@ -56,13 +53,11 @@ const RETRIES = 2
 /** Names that change with each call fill neither the log nor the memory. */
 const WARNINGS_MAX = 20
 
+/** What the methods of a client send requests with. */
+export type Requester = { readonly get: Get; readonly act: Act; readonly open: Open }
+
 /** The shared state of one client's methods: the address, the settings, the cached answers. */
-export function requester(options: ClientOptions): {
-  readonly get: Get
-  readonly post: Post
-  readonly act: Act
-  readonly open: Open
-} {
+export function requester(options: ClientOptions): Requester {
   const base = baseOf(options.baseUrl)
   const memory = new AnswerMemory()
   const warned = new Set<string>()
@@ -105,7 +100,6 @@ export function requester(options: ClientOptions): {
         attempt(() => ask<Answer>(base + pathAndQuery(path, parameters), call)),
         call.signal
       ),
-    post: (path, body, call) => act('POST', path, {}, body, call),
     act,
     open: async (path, parameters, headers, signal) => {
       const url = base + pathAndQuery(path, parameters)

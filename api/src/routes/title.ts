@@ -13,8 +13,8 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   tags: ['Titles'],
   summary: 'Description of a game',
   description:
-    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case; blanks count once. ' +
-    "Names contain `/ # & ' : +`: encode them all. Of several games with one name, the others are requested as " +
+    'By title id (8 hexadecimal digits) or by name, compared without case; blanks count once. ' +
+    "Names contain `/ # & ' : +`. Of several games with one name, the others are requested as " +
     '`Name [titleid]`. Unknown values are `""`.',
   input: z.object({ game: gameParameter }),
   resolve: async ({ game }, { catalog }) => {

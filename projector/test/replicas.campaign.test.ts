@@ -7,7 +7,7 @@ import { bareName, migrateSchema, readDefinitions } from '../src/migrate/migrate
 import { readCheckpoints, storeCheckpoints } from '../src/store/checkpoint.js'
 import { readShape } from '../src/store/comparison.js'
 import { storeOver } from '../src/store/operation.js'
-import { createTable, readTablesOfRebuilds } from '../src/store/table.js'
+import { createTable, readDisks, readTablesOfRebuilds } from '../src/store/table.js'
 
 const skip = replicasMissing()
 const DEFINITIONS = new URL('../../definitions.json', import.meta.url)
@@ -25,6 +25,7 @@ test('a migration on one replica makes the same tables on all, whose rows are on
   t.notOk(own.values.includes('position'), 'a comparison leaves the version of rows out')
   await store.do(createTable, 'title_count__7', 'title_count__0')
   await store.do(storeCheckpoints, [{ name: 'load:title-count', epoch: 1, partition: 0, next: 7 }])
+  t.equal((await store.do(readDisks)).length, servers.length, 'lists of the engine are those of all replicas')
   for (const other of others) {
     t.same(await migrateSchema(other), [], 'nothing is left for another replica')
     const found = await readDefinitions(other)

@@ -15,7 +15,7 @@ const answered = (answers: Readonly<Record<string, string | number>>) => {
   return { barrier, asked, syncs: () => asked.filter((each) => each.startsWith('SYSTEM')) }
 }
 
-const REPLICATED = { 'SELECT d.name': 'gamenet' }
+const REPLICATED = { 'SELECT d.name': 'gamenet\tReplicated' }
 
 test('a statement waits for the tables that it reads, and for no other one', (t) => {
   const cases: [string, Record<string, unknown>, string[]][] = [
@@ -50,6 +50,13 @@ test('a statement about tables waits for the list of tables', async (t) => {
   }
 })
 
+test('reads leave out a replica that is away, and wait for the others where servers share their tables', async (t) => {
+  const readsOf = async (engine: string) => await answered({ 'SELECT d.name': `gamenet\t${engine}` }).barrier.reads()
+  t.same(await readsOf('Atomic'), {})
+  t.same(await readsOf('Replicated'), { skip_unavailable_shards: 1 })
+  t.same(await readsOf('Shared'), { select_sequential_consistency: 1 })
+})
+
 test('a view waits for the tables that it reads; its definition is read once', async (t) => {
   const { barrier, syncs, asked } = answered({
     ...REPLICATED,
@@ -73,7 +80,7 @@ test('a table that this replica lacks is waited for; one that is dropped is left
 test('a table that its replica has not started yet is waited for', async (t) => {
   let tries = 0
   const barrier = barrierOf(async (text) => {
-    if (!text.startsWith('SYSTEM')) return new TextEncoder().encode('gamenet')
+    if (!text.startsWith('SYSTEM')) return new TextEncoder().encode('gamenet\tReplicated')
     tries += 1
     if (tries < 3) throw new ClickHouseError('Code: 242', { code: 242 })
     return new Uint8Array()

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { Failure, isTableDropped } from '@gamenet/schemas'
 import { restorePointers } from '../rebuild/restore-pointers.js'
+import { readDatabaseEngine } from '../store/every-replica.js'
 import { readPointers } from '../store/generation.js'
 import { storeOver } from '../store/operation.js'
 import { replaceReadViews } from '../store/read-view.js'
@@ -54,10 +55,7 @@ export async function migrateSchema(given: Tables, migrations?: readonly Migrati
  * replica, each with rows of its own.
  */
 async function replicating(tables: Tables): Promise<Tables> {
-  const [database] = await tables.rows(
-    'SELECT d.engine AS engine FROM system.databases AS d WHERE d.name = currentDatabase()'
-  )
-  if (database?.engine !== 'Replicated') return tables
+  if ((await readDatabaseEngine(tables)) !== 'Replicated') return tables
   const replicated = (sql: string) => sql.replace(/ ENGINE = (?=\w*MergeTree\b)/, ' ENGINE = Replicated')
   return { ...tables, execute: (sql, ...options) => tables.execute(replicated(sql), ...options) }
 }
@@ -121,7 +119,7 @@ async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
 }
 
 /** An engine that replicates: its place in ZooKeeper, then what the plain engine has. */
-const REPLICATED = /\bENGINE = Replicated(\w+)\('[^']*', '[^']*'(?:, ([^)]*))?\)/
+const REPLICATED = /\bENGINE = (?:Replicated|Shared)(\w+)\('[^']*', '[^']*'(?:, ([^)]*))?\)/
 
 /** Returns the hash of a definition, which is the same for all generations, and with and without replicas. */
 async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {

@@ -47,7 +47,7 @@ export const readShape = operation('reads the shape of a table', async (tables, 
      ORDER BY c.position`,
     { table }
   )
-  const version = /^(?:Replicated)?ReplacingMergeTree\((?:'[^']*', '[^']*', )?(\w+)\)/.exec(
+  const version = /^(?:Replicated|Shared)?ReplacingMergeTree\((?:'[^']*', '[^']*', )?(\w+)\)/.exec(
     String(columns[0]?.engine)
   )?.[1]
   const compared = columns.filter(({ name, isKey }) => name !== version || Number(isKey) === 1)

@@ -1,3 +1,4 @@
+import { onEveryReplica } from './every-replica.js'
 import { operation } from './operation.js'
 
 /*
@@ -96,11 +97,12 @@ export const readSizes = operation(
   }
 )
 
-/** Reads free bytes and size of each disk of the tables. */
+/** Reads free bytes and size of each disk of the tables, of all replicas. */
 export const readDisks = operation(
   'reads disks',
   async (tables): Promise<{ readonly free: number; readonly size: number }[]> => {
-    const rows = await tables.rows('SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks AS d')
+    const all = await onEveryReplica(tables, 'system.disks')
+    const rows = await tables.rows(`SELECT d.unreserved_space AS free, d.total_space AS size FROM ${all} AS d`)
     return rows.map(({ free, size }) => ({ free: Number(free), size: Number(size) }))
   }
 )

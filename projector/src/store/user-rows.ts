@@ -1,3 +1,4 @@
+import { onEveryReplica } from './every-replica.js'
 import { operation } from './operation.js'
 
 /*
@@ -83,8 +84,9 @@ export const deleteUserRows = operation(
  * table's files, but no condition finds them.
  */
 export const removeMaskedRows = operation('removes masked rows', async (tables, table: string): Promise<void> => {
+  const all = await onEveryReplica(tables, 'system.parts')
   const masked = await tables.rows(
-    `SELECT p.name AS name FROM system.parts AS p
+    `SELECT p.name AS name FROM ${all} AS p
      WHERE p.database = currentDatabase() AND p.table = {table: String} AND p.active AND p.has_lightweight_delete
        LIMIT 1`,
     { table }
@@ -106,9 +108,10 @@ export const discardDeletions = operation('discards deletions of users', async (
 export const readMutations = operation(
   'reads mutations of a table',
   async (tables, table: string): Promise<{ readonly unfinished: number; readonly failure: string }> => {
+    const all = await onEveryReplica(tables, 'system.mutations')
     const [row] = await tables.rows(
       `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
-       FROM system.mutations AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
+       FROM ${all} AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
       { table }
     )
     return { unfinished: Number(row?.mutations), failure: String(row?.reason) }
@@ -117,8 +120,9 @@ export const readMutations = operation(
 
 /** Reads the ids of the INSERTs that run; one continues after its process was killed or lost its connection. */
 export const readRunningInserts = operation('reads running inserts', async (tables): Promise<string[]> => {
+  const all = await onEveryReplica(tables, 'system.processes')
   const rows = await tables.rows(
-    `SELECT p.query_id AS id FROM system.processes AS p WHERE p.current_database = currentDatabase()
+    `SELECT p.query_id AS id FROM ${all} AS p WHERE p.current_database = currentDatabase()
       AND p.query_kind = 'Insert'`
   )
   return rows.map(({ id }) => String(id))
@@ -151,8 +155,9 @@ export const resetOldParts = operation(
 export const readOldParts = operation(
   'reads replaced parts',
   async (tables, names: readonly string[]): Promise<{ readonly table: string; readonly part: string }[]> => {
+    const all = await onEveryReplica(tables, 'system.parts')
     const rows = await tables.rows(
-      `SELECT p.table AS table, p.name AS name FROM system.parts AS p
+      `SELECT p.table AS table, p.name AS name FROM ${all} AS p
        WHERE p.database = currentDatabase() AND NOT p.active AND has({names: Array(String)}, p.table)`,
       { names }
     )
@@ -164,8 +169,9 @@ export const readOldParts = operation(
 export const readDetachedParts = operation(
   'reads detached parts',
   async (tables): Promise<{ readonly table: string; readonly part: string; readonly path: string }[]> => {
+    const all = await onEveryReplica(tables, 'system.detached_parts')
     const rows = await tables.rows(
-      `SELECT d.table AS table, d.name AS part, d.path AS path FROM system.detached_parts AS d
+      `SELECT d.table AS table, d.name AS part, d.path AS path FROM ${all} AS d
        WHERE d.database = currentDatabase() AND d.table IN (
          SELECT c.table FROM system.columns AS c
          WHERE c.database = currentDatabase() AND (has({columns: Array(String)}, c.name) OR c.table = 'data_change'))
@@ -202,8 +208,9 @@ export const readKnownFolders = operation(
 
 /** Reads the UUIDs of dropped tables that still have files. */
 export const readDroppedTables = operation('reads dropped tables', async (tables): Promise<string[]> => {
+  const all = await onEveryReplica(tables, 'system.dropped_tables')
   const rows = await tables.rows(
-    'SELECT toString(d.uuid) AS uuid FROM system.dropped_tables AS d WHERE d.database = currentDatabase()'
+    `SELECT toString(d.uuid) AS uuid FROM ${all} AS d WHERE d.database = currentDatabase()`
   )
   return rows.map(({ uuid }) => String(uuid))
 })

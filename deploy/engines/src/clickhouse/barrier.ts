@@ -1,7 +1,7 @@
 import { backoffMs, pause, Refusal } from '@gamenet/schemas'
 import { ClickHouseError, type Parameters } from './clickhouse.js'
 import { codeOf, stringLiteral } from './parameters.js'
-import type { Settings } from './statement.js'
+import { REPLICA_READ_SETTINGS, type Settings, SHARED_READ_SETTINGS } from './statement.js'
 
 /*
  * replica   one of several servers that hold the same tables. What one has acknowledged reaches the others later, and
@@ -15,6 +15,8 @@ type Ask = (text: string, settings?: Settings) => Promise<Uint8Array>
 export type Barrier = {
   /** Resolves with the name of the database if it replicates its tables. */
   database(): Promise<string | undefined>
+  /** Resolves with the settings by which statements see what other replicas have acknowledged. */
+  reads(): Promise<Settings>
   /** Waits for what a statement reads. */
   before(sql: string, parameters: Parameters): Promise<void>
   /** Waits for tables. */
@@ -51,13 +53,17 @@ export const barrierOf = (ask: Ask): Barrier => {
       }
     }
   }
-  let known: Promise<string | undefined> | undefined
-  const database = () => {
-    known ??= replicatedDatabase(ask).catch((error: unknown) => {
+  let known: Promise<Database> | undefined
+  const current = () => {
+    known ??= currentDatabase(ask).catch((error: unknown) => {
       known = undefined
       throw error
     })
     return known
+  }
+  const database = async () => {
+    const { name, engine } = await current()
+    return engine === 'Replicated' ? name : undefined
   }
   /** The tables that views read. A view of a name is never replaced by another one that reads other tables. */
   const views = new Map<string, readonly string[]>()
@@ -94,6 +100,10 @@ export const barrierOf = (ask: Ask): Barrier => {
   }
   return {
     database,
+    reads: async () => {
+      const { engine } = await current()
+      return engine === 'Replicated' ? REPLICA_READ_SETTINGS : engine === 'Shared' ? SHARED_READ_SETTINGS : {}
+    },
     sync,
     syncAll: async () => {
       const name = await database()
@@ -117,11 +127,12 @@ export const barrierOf = (ask: Ask): Barrier => {
   }
 }
 
-const replicatedDatabase = async (ask: Ask): Promise<string | undefined> => {
-  const found = textOf(
-    await ask("SELECT d.name FROM system.databases AS d WHERE d.name = currentDatabase() AND d.engine = 'Replicated'")
-  )
-  return found === '' ? undefined : found
+type Database = { readonly name: string; readonly engine: string }
+
+const currentDatabase = async (ask: Ask): Promise<Database> => {
+  const found = await ask('SELECT d.name, d.engine FROM system.databases AS d WHERE d.name = currentDatabase()')
+  const [name = '', engine = ''] = textOf(found).split('\t')
+  return { name, engine }
 }
 
 const codeOfError = (error: unknown): number | undefined => (error instanceof ClickHouseError ? error.code : undefined)

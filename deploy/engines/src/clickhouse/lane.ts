@@ -80,6 +80,8 @@ type Ready = {
   /** The settings that the engine supports. */
   readonly known: ReadonlySet<string>
   readonly isReplicated: boolean
+  /** The settings of reads. */
+  readonly reads: Settings
   /** The settings of writes. */
   readonly writes: Settings
 }
@@ -102,7 +104,8 @@ export const laneOf = (needs: {
     const known = await needs.known()
     const isReplicated = (await barrier.database()) !== undefined
     if (isReplicated && sql !== undefined && !OF_ANSWERS.has(needs.name)) await barrier.before(sql, parameters)
-    return { known, isReplicated, writes: { ...WRITE_SETTINGS, ...(isReplicated && QUORUM_SETTINGS) } }
+    const reads = await barrier.reads()
+    return { known, isReplicated, reads, writes: { ...WRITE_SETTINGS, ...reads, ...(isReplicated && QUORUM_SETTINGS) } }
   }
   const limits = limitSettings(needs.limits)
   const limitsOf = (own: ReadOptions['limits']): Settings =>
@@ -117,9 +120,9 @@ export const laneOf = (needs: {
     parameters: Parameters,
     { signal, limits: own, isQuestion }: ReadOptions
   ): Promise<Uint8Array> => {
-    const { known } = await ready(sql, parameters)
+    const { known, reads } = await ready(sql, parameters)
     const tag = newTag()
-    const settings = knownOf({ ...limitsOf(own), ...ANSWER_SETTINGS }, known)
+    const settings = knownOf({ ...limitsOf(own), ...ANSWER_SETTINGS, ...reads }, known)
     const statement: Statement = { sql, parameters, settings, format: 'JSONEachRow', tag, isQuestion, signal }
     return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
   }
@@ -146,7 +149,8 @@ export const laneOf = (needs: {
     stream: async (sql, parameters, { format, signal, limits: own, rowGroupRows, isQuestion }) => {
       const tag = newTag()
       const groups: Settings = rowGroupRows === undefined ? {} : { output_format_parquet_row_group_size: rowGroupRows }
-      const settings = knownOf({ ...limitsOf(own), ...STREAM_SETTINGS, ...groups }, await needs.known())
+      const { known, reads } = await ready()
+      const settings = knownOf({ ...limitsOf(own), ...STREAM_SETTINGS, ...groups, ...reads }, known)
       const statement: Statement = { sql, parameters, settings, format, tag, isQuestion }
       return await run((connection) => streamed(connection.stream(statement), signal, () => kill(tag)), signal)
     },

@@ -139,6 +139,12 @@ export const REPLICATED_SETTINGS: Settings = {
   lightweight_deletes_sync: 2
 }
 
+/** Settings of reads on replicas: a list of all of them lacks one that is away. */
+export const REPLICA_READ_SETTINGS: Settings = { skip_unavailable_shards: 1 }
+
+/** Settings of reads where servers share their tables (ClickHouse Cloud): they stand for the barrier. */
+export const SHARED_READ_SETTINGS: Settings = { select_sequential_consistency: 1 }
+
 /**
  * Settings of streams: instants in ISO form, missing values of CSV as empty cells, integers of NDJSON as numbers, and
  * blocks and row groups that keep the memory of a stream below 64 MiB: 262,144 rows, and blocks that are read ahead,
@@ -175,7 +181,8 @@ export const BODY_SETTINGS: Settings = {
 /** Names of all settings of statements; each engine is asked once which of them it supports. */
 export const ALL_SETTING_NAMES: readonly string[] = [
   limitSettings(LANE_LIMITS.control),
-  ...[ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS, QUORUM_SETTINGS]
+  ...[ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS, QUORUM_SETTINGS],
+  ...[REPLICA_READ_SETTINGS, SHARED_READ_SETTINGS]
 ].flatMap((settings) => Object.keys(settings))
 
 /** Returns the settings that the engine's version supports. */

@@ -216,26 +216,40 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     await publish(log, titleCountTopic, counts, { source: '/test' })
   }
 
-  await t.test('an undone import exempts no other topic from the search for missing events', async (t) => {
-    const importId = 'a'.repeat(32)
-    const count = { online: 7, observedAt: minute(0) }
-    await publish(log, networkCountTopic, [count], { source: `/import/${importId}`, importId })
-    await countTitles(0)
-    const undone = { importId, topic: networkCountTopic.name, observedAt: minute(1) }
-    await publish(log, importRetractionTopic, [undone], { source: '/test' })
-    await world.projector.caughtUp()
-    await world.projector.importUndos.undo(importId, networkCountTopic.name, () => undefined)
-    await clickhouse.control.execute('DELETE FROM event_title_count__0 WHERE offset = 3')
-    t.same((await damageFound(engines)).findings, [
-      {
-        part: 'checkpoints',
-        what: 'event_title_count holds 4 events of title-count 1/0 below 5; the log has 5',
-        cost: 'answers lack these events',
-        repair:
-          'repair the write side first if it is damaged; then load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
-      }
-    ])
-  })
+  await t.test(
+    'an undone import exempts neither its topic nor another from the search for missing events',
+    async (t) => {
+      const importId = 'a'.repeat(32)
+      const count = { online: 7, observedAt: minute(0) }
+      await publish(log, networkCountTopic, [count], { source: `/import/${importId}`, importId })
+      await publish(
+        log,
+        networkCountTopic,
+        [minute(2), minute(3)].map((observedAt) => ({ online: 7, observedAt })),
+        {
+          source: '/test'
+        }
+      )
+      await countTitles(0)
+      const undone = { importId, topic: networkCountTopic.name, observedAt: minute(1) }
+      await publish(log, importRetractionTopic, [undone], { source: '/test' })
+      await world.projector.caughtUp()
+      await world.projector.importUndos.undo(importId, networkCountTopic.name, () => undefined)
+      t.same((await damageFound(engines)).findings, [])
+      await clickhouse.control.execute('DELETE FROM event_title_count__0 WHERE offset = 3')
+      await clickhouse.control.execute('DELETE FROM event_network_count__0 WHERE offset = 2')
+      t.match((await damageFound(engines)).findings, [
+        {
+          part: 'checkpoints',
+          what: 'event_title_count holds 4 events of title-count 1/0 below 5; the log has 5',
+          cost: 'answers lack these events',
+          repair:
+            'repair the write side first if it is damaged; then load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
+        },
+        { what: 'event_network_count holds 1 events of network-count 1/0 below 3; the log has 2' }
+      ])
+    }
+  )
 
   await t.test('events that the log no longer has are reported with their cost and the way out', async (t) => {
     await world.projector.stop()

@@ -49,10 +49,12 @@ export type LoadedPartition = Partition & {
   readonly stored: { readonly events: number; readonly deadLetters: number } | undefined
   /** For topics about people: the blocks that need not be unpacked, because all their rows are in the event table. */
   readonly whole: Blocks | undefined
+  /** The ids of undone imports: their events are in the log, but not in the event table. */
+  readonly undone: ReadonlySet<string>
 }
 
 export type CheckedPartition = Partition & {
-  /** Number of loaded events, except those of erased people. */
+  /** Number of loaded events, except those of erased people and of undone imports. */
   readonly events: number
   /** The first events of people that their keys cannot decrypt: their number, and the lowest offset. */
   readonly unopened: { readonly count: number; readonly first: number } | undefined
@@ -76,8 +78,8 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
       const take = async (batch: CheckedEvents): Promise<void> => {
         const { topic, epoch, partition, bytes } = batch
         const key = JSON.stringify([topic, epoch, partition])
-        const next = loaded.find((each) => isSame(each, batch))?.next ?? 0
-        const check = partitions.get(key) ?? partitionCheck({ topic, epoch, partition }, next)
+        const own = loaded.find((each) => isSame(each, batch))
+        const check = partitions.get(key) ?? partitionCheck({ topic, epoch, partition }, own)
         partitions.set(key, check)
         await check.take(batch)
         await add(bytes)
@@ -174,12 +176,13 @@ function isSame(a: Partition, b: Partition): boolean {
 }
 
 /**
- * Returns whether a batch may have events of erased people, or the first one of a person. Unpacking all batches of
- * topics about people would take ten times as long.
+ * Returns whether a batch may have events of undone imports, of erased people, or the first one of a person. Unpacking
+ * all batches of topics about people would take ten times as long.
  */
 function isToRead(batch: BatchExtent, loaded: readonly LoadedPartition[]): boolean {
-  if (!sealedTopics.has(batch.topic)) return false
-  const whole = loaded.find((each) => isSame(each, batch))?.whole
+  const own = loaded.find((each) => isSame(each, batch))
+  if (!sealedTopics.has(batch.topic)) return (own?.undone.size ?? 0) > 0
+  const whole = own?.whole
   if (whole === undefined) return true
   for (let block = Math.floor(batch.first / whole.blockEvents); block * whole.blockEvents < batch.next; block += 1)
     if (!whole.blocks.has(block)) return true
@@ -190,7 +193,7 @@ function isToRead(batch: BatchExtent, loaded: readonly LoadedPartition[]): boole
  * Counts the events of a partition and decrypts the first one of each person. That suffices: the others have the same
  * key, and the checksum of a batch shows that its bytes are those that were appended.
  */
-function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: number) {
+function partitionCheck({ topic, epoch, partition }: Partition, loaded: LoadedPartition | undefined) {
   const hasKey = new Map<number, boolean>()
   let events = 0
   let unopened: CheckedPartition['unopened']
@@ -219,14 +222,18 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
   }
   return {
     take: async ({ first, next, stored }: CheckedEvents): Promise<void> => {
-      const count = Math.max(0, Math.min(next, loadedNext) - first)
+      const count = Math.max(0, Math.min(next, loaded?.next ?? 0) - first)
       if (stored === undefined) {
         events += count
         return
       }
       const people = Array.from({ length: stored.count }, (_, row) => peopleOfValue(stored.valueAt(row)))
       await openFirsts(stored, people)
-      events += people.slice(0, count).filter((each) => each.every((person) => hasKey.get(person))).length
+      const isUndone = (row: number) =>
+        loaded?.undone.size !== 0 && loaded?.undone.has(stored.slice(row, row + 1)[0]?.headers.ce_importid ?? '')
+      events += people
+        .slice(0, count)
+        .filter((each, row) => each.every((person) => hasKey.get(person)) && !isUndone(row)).length
     },
     checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened })
   }

@@ -31,7 +31,7 @@ const LOAD_AGAIN =
  */
 export async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   const topicOf = new Map(topics.map((topic) => [loadCheckpoint(topic.name), topic]))
-  const partitions: LoadedPartition[] = []
+  const partitions: Omit<LoadedPartition, 'undone'>[] = []
   for (const { name, ...place } of await store.do(readCheckpoints).catch(noneIfDamaged)) {
     const topic = topicOf.get(name)
     if (topic === undefined) continue
@@ -39,7 +39,13 @@ export async function loadedPartitions(store: Store): Promise<LoadedPartition[]>
     const whole = topic.people && (await store.do(readWholeBlocks, topic.name, place).catch(undefinedIfDamaged))
     partitions.push({ topic: topic.name, ...place, stored, whole })
   }
-  return partitions
+  // Read after the rows were counted: an undo is recorded before it deletes them.
+  const retracted = await store.do(readRetractions).catch(undefinedIfDamaged)
+  return partitions.map((each) => ({
+    ...each,
+    stored: retracted && each.stored,
+    undone: new Set((retracted ?? []).flatMap(({ importId, topic }) => (topic === each.topic ? [importId] : [])))
+  }))
 }
 
 /** Verifies that checkpoints are within the log, and that event tables contain all events before them. */
@@ -57,8 +63,6 @@ export async function damageOfCheckpoints(
   }
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  // Events of an undone import are in the log, but not in the table.
-  const retracted = await store.do(readRetractions)
   const stalled = await readStalls({ store, log })
   for (const stall of stalled) {
     const { topic, epoch, partition, wanted, first, next } = stall
@@ -80,7 +84,6 @@ export async function damageOfCheckpoints(
     if (
       table === undefined ||
       stalled.some(isHere) ||
-      retracted.some((each) => each.topic === topic) ||
       stored === undefined ||
       stored.events + stored.deadLetters >= events
     )

@@ -209,7 +209,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     store: rebuildStore,
     projections: own,
     runner,
-    loader: { whilePaused: (work) => loader.whilePaused(work) },
+    loader: { whilePaused: (work) => loader.whilePaused(work), extents: (topic) => loader.extents(topic) },
     loaderOf: (...of) => loaderOf(options, ...of),
     // Separate, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),

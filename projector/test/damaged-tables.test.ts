@@ -266,6 +266,26 @@ test('the service continues with what is left of the bookkeeping', async (t) => 
   await store.do(dropDetachedParts, 'late_batch')
 })
 
+test('a repair that begins without checkpoints swaps in no table that lacks rows', async (t) => {
+  const { control, ...engine } = await openTables()
+  const log = anyLog(4)
+  await runToHead(engine, log)
+  const counts = await countsOf(control)
+  await flip(control, 'checkpoint')
+  t.ok(await detachDamagedBookkeeping(storeOver(control)))
+  for (const table of ['event_network_count', 'title_count_hour']) await breakPart(control, `${table}__0`)
+  const damaged = await opened(t, control)
+  // The live loader, which begins again, is far behind the repair's.
+  const insert: Tables['insert'] = async (...input) => {
+    for (let turns = 0; turns < 10; turns += 1) await turn()
+    await engine.loader.insert(...input)
+  }
+  const projector = started({ ...engine, loader: { ...engine.loader, insert } }, log, damaged)
+  t.teardown(() => projector.stop())
+  while ((await damaged.inUse()).length > 0) await turn()
+  t.same(await countsOf(control), counts)
+})
+
 async function opened(t: Test, tables: Tables): Promise<DamagedTables> {
   const damaged = new DamagedTables(storeOver(tables), projections)
   await damaged.open()

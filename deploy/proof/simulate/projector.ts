@@ -80,7 +80,7 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
     store: stores.rebuild,
     projections,
     runner,
-    loader: { whilePaused: (work) => loader.whilePaused(work) },
+    loader: { whilePaused: (work) => loader.whilePaused(work), extents: (topic) => loader.extents(topic) },
     loaderOf: (store, topic, group) => loaderOf(store, [topic], group, {}),
     folding: foldInline(),
     passLock: locks.passes,

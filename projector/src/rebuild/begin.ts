@@ -13,6 +13,7 @@ import { eventTableName } from '../events/event-table.js'
 import type { StepContext } from '../folding/step.js'
 import { filledByOwn, ownerOf } from '../generations/generations.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
+import { readLostBookkeeping } from '../store/damage.js'
 import { eventOwner, namesOf, type Owner, storeFilled } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
@@ -159,7 +160,12 @@ async function createRecord(
   const { until, isFromLog } = request
   const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
-  const target = targetOf(unit, await Checkpoints.read(live.store), end)
+  const checkpoints = await Checkpoints.read(live.store)
+  const isRepair = request.isAutomatic && request.retracts === null && request.others === undefined
+  const isWithoutCheckpoints = isRepair && (await store.do(readLostBookkeeping)).includes('checkpoint')
+  const target = isWithoutCheckpoints
+    ? await wholeTargetOf(context, unit, isFromLog ? undefined : checkpoints)
+    : targetOf(unit, checkpoints, end)
   const id = await reserveNumber(context, unit)
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
   const owners = [...reloaded.map(eventOwner), ...unit.map(ownerOf)]
@@ -283,4 +289,24 @@ async function createViews(
     await live.store.do(createEventView, view, live.names.get(table) ?? table, beforeMs)
   }
   return views
+}
+
+/**
+ * Returns where each topic's fill ends when checkpoints were lost: at the end of the log, because those of the live
+ * tables begin again, and what is swapped in earlier would lack rows. Throws a {@link RebuildRefused} until the live
+ * event tables, with these checkpoints, are complete; undefined if the rebuild loads its own.
+ */
+async function wholeTargetOf(
+  { loader }: RebuildContext,
+  unit: readonly Projection[],
+  live: Checkpoints | undefined
+): Promise<Record<string, Progress[]>> {
+  const target: Record<string, Progress[]> = {}
+  for (const topic of new Set(unit.map(({ from }) => from.name))) {
+    const ends = await loader.extents(topic)
+    if (ends.some(({ epoch, partition, next }) => live && live.next(loadCheckpoint(topic), epoch, partition) < next))
+      throw new RebuildRefused(`The events of ${topic} are loaded again first, because checkpoints were lost.`)
+    target[topic] = ends.map(({ epoch, partition, next }) => ({ epoch, partition, next }))
+  }
+  return target
 }

@@ -25,7 +25,7 @@ export type RebuildContext = {
   readonly projections: readonly Projection[]
   readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wakeForLate'>
   /** The live loader. */
-  readonly loader: Pick<Loader, 'whilePaused'>
+  readonly loader: Pick<Loader, 'whilePaused' | 'extents'>
   /**
    * Returns a loader of one topic, not started. It begins at the checkpoint in these tables or at the log's beginning,
    * reads in the consumer group `group`, and stores under the lock.

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
+import { until } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { caughtUp } from '../src/operate/status/caught-up.js'
 import { Status } from '../src/operate/status/operation.js'
@@ -145,7 +146,7 @@ async function untilBegun(operatorUrl: string): Promise<void> {
     return topics.find(({ topic }) => topic === 'title-count')?.head ?? 0
   }
   const before = await appended()
-  while ((await appended()) === before) await new Promise((resolve) => setTimeout(resolve, 20))
+  await until(async () => (await appended()) > before)
 }
 
 test('an impossible start prints one sentence and sets the exit code', async (t) => {

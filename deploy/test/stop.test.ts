@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { until } from '@gamenet/engines/testing'
 import { storeOver } from '@gamenet/projector'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
@@ -163,9 +164,5 @@ async function heldConnections({ hostname, port }: URL): Promise<Socket[]> {
 }
 
 async function untilUploading(uploads: string): Promise<void> {
-  for (;;) {
-    const files = await readdir(uploads).catch(() => [])
-    if (files.length > 0) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await until(async () => (await readdir(uploads).catch(() => [])).length > 0)
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
-import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
+import { postgresPrograms, sharedPostgres, until } from '@gamenet/engines/testing'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import { readConfig } from '../../src/config.js'
@@ -164,13 +164,12 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
 
 /** Waits until the tables of a service have this number of events. */
 export async function untilLoaded(operatorUrl: string, events: number): Promise<void> {
-  for (;;) {
+  const loaded = async () => {
     const status = Status.parse(await (await fetch(`${operatorUrl}/status`, { headers: AUTHORIZED })).json())
-    const loaded = status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
-    if (loaded >= events) return
-    // Each status takes some 50 ms of processor time.
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    return status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
   }
+  // Each status takes some 50 ms of processor time.
+  await until(async () => (await loaded()) >= events, 300)
 }
 
 /** The operator token of services and commands. */

@@ -78,34 +78,35 @@ async function importAll(environment: Environment, directory: string): Promise<v
   }
 }
 
-/** Edits a count of the first day, the entries of a board and the record of another one. */
-async function edit(path: string): Promise<void> {
-  const tables = await openChdb({ path })
-  const edits = [
-    [
-      'title_count',
-      '4242 AS online, 18446744073709551615 AS position',
-      `title_id = '${TITLES[0]}' AND ts < toDateTime('${FIRST_DAY} 01:00:00')`
-    ],
-    [
-      'title_count_day',
-      '4242 AS max, 18446744073709551615 AS position',
-      `title_id = '${TITLES[0]}' AND day = '${FIRST_DAY}'`
-    ],
-    [
-      'leaderboard_entry',
-      "'77' AS rating, 18446744073709551615 AS version",
-      `leaderboard_id = 1 AND player = 'Player 3'`
-    ],
-    ['player_entry', "'77' AS rating, 18446744073709551615 AS version", `leaderboard_id = 1 AND player = 'Player 3'`]
-  ]
+type Edit = readonly [table: string, values: string, where: string]
+
+const NEWEST = '18446744073709551615'
+
+/** A count of the first day, the entries of a board and the record of another one. */
+const EDITS: readonly Edit[] = [
+  [
+    'title_count',
+    `4242 AS online, ${NEWEST} AS position`,
+    `title_id = '${TITLES[0]}' AND ts < toDateTime('${FIRST_DAY} 01:00:00')`
+  ],
+  ['title_count_day', `4242 AS max, ${NEWEST} AS position`, `title_id = '${TITLES[0]}' AND day = '${FIRST_DAY}'`],
+  ['leaderboard_entry', `'77' AS rating, ${NEWEST} AS version`, `leaderboard_id = 1 AND player = 'Player 3'`],
+  ['player_entry', `'77' AS rating, ${NEWEST} AS version`, `leaderboard_id = 1 AND player = 'Player 3'`],
+  ['leaderboard_entry', '', `leaderboard_id = 4 AND player = 'Player 4'`],
+  ['player_entry', '', `leaderboard_id = 4 AND player = 'Player 4'`],
+  ['record_history', '', 'leaderboard_id = 4']
+]
+
+/** Changes rows of a stopped service; without values, removes them. */
+async function edit(directory: string, edits: readonly Edit[]): Promise<void> {
+  const tables = await openChdb({ path: join(directory, 'data', 'tables') })
   for (const [table, values, where] of edits) {
-    await tables.control.execute(`INSERT INTO ${table}__0 SELECT * REPLACE (${values}) FROM ${table}__0 WHERE ${where}`)
-  }
-  for (const table of ['leaderboard_entry', 'player_entry', 'record_history'])
     await tables.control.execute(
-      `DELETE FROM ${table}__0 WHERE leaderboard_id = 4${table === 'record_history' ? '' : " AND player = 'Player 4'"}`
+      values === ''
+        ? `DELETE FROM ${table}__0 WHERE ${where}`
+        : `INSERT INTO ${table}__0 SELECT * REPLACE (${values}) FROM ${table}__0 WHERE ${where}`
     )
+  }
   await tables.close()
 }
 
@@ -139,20 +140,29 @@ test('a preview names each answer that a swap changes, and no other one', async 
   const first = await openGamenet(t, environment)
   await importAll(environment, directory)
   await first.stop()
-  await edit(join(directory, 'data', 'tables'))
+  await edit(directory, EDITS)
   const service = await openGamenet(t, environment)
   for (const projection of ['title-count', 'leaderboard-history']) {
-    await t.test(projection, (t) => namesEach(t, { environment, projection, ...service }))
+    await t.test(projection, (t) => namesEach(t, { environment, projection, directory, ...service }))
   }
   await t.test('as text, as CSV and by the route of operators', (t) => prints(t, environment, service.operatorUrl))
+  await t.test('a swap needs no more than was previewed, but for later events', async (t) => {
+    const file = await refusesExpected(t, environment, directory)
+    await service.stop()
+    await edit(directory, [
+      ['leaderboard_entry', `'78' AS rating, ${NEWEST} AS version`, `leaderboard_id = 2 AND player = 'Player 5'`]
+    ])
+    await openGamenet(t, environment)
+    await expects(t, environment, { file, directory })
+  })
   await t.test('an impossible preview is refused with a sentence', (t) => refuses(t, environment))
 })
 
 async function namesEach(
   t: Test,
-  given: { environment: Environment; projection: string; apiUrl: string }
+  given: { environment: Environment; projection: string; directory: string; apiUrl: string }
 ): Promise<void> {
-  const { environment, projection, apiUrl } = given
+  const { environment, projection, directory, apiUrl } = given
   await gamenetJson(environment, ['rebuild', 'start', projection, '--follow'])
   const nowMs = Date.now()
   const preview = await at(nowMs, async () =>
@@ -162,8 +172,9 @@ async function namesEach(
   const named = preview.answers.map(({ url }) => url)
   const urls = new Set([...named, ...sampled()])
   const before = await at(nowMs, () => bodiesOf(apiUrl, urls))
-  await gamenet(environment, ['rebuild', 'verify', projection])
-  SwapReport.parse(await gamenetJson(environment, ['rebuild', 'swap', projection, '--accept-differences']))
+  const file = join(directory, `${projection}.json`)
+  await writeFile(file, JSON.stringify(preview))
+  SwapReport.parse(await gamenetJson(environment, ['rebuild', 'swap', projection, '--expect', file]))
   const after = await at(nowMs, () => bodiesOf(apiUrl, urls))
   const changed = [...urls].filter((url) => before.get(url) !== after.get(url))
   t.comment(`${projection}: ${changed.length} of ${urls.size} answers changed; ${preview.compared} were compared`)
@@ -188,7 +199,63 @@ async function prints(t: Test, environment: Environment, operatorUrl: string): P
   const { key, subjects } = Preview.parse(await answered.json())
   t.equal(key, board)
   t.ok(subjects.length > 0 && subjects.every((each) => each.key.leaderboard_id === 1), 'only rows of the key')
-  await gamenetJson(environment, ['rebuild', 'cancel', 'leaderboard-history'])
+}
+
+const HISTORY = 'leaderboard-history'
+
+/** Returns the file of a preview. */
+async function refusesExpected(t: Test, environment: Environment, directory: string): Promise<string> {
+  const fileOf = async (name: string, content: unknown) => {
+    await writeFile(join(directory, name), JSON.stringify(content))
+    return join(directory, name)
+  }
+  const preview = Preview.parse(await gamenetJson(environment, ['rebuild', 'preview', HISTORY]))
+  const { rebuild, subjects } = preview
+  const elsewhere = { ...preview, rebuild: { ...rebuild, startedAt: '2020-01-01T00:00:00.000Z' } }
+  for (const [file, code, sentence] of [
+    [join(directory, 'missing.json'), 2, /missing\.json of --expect cannot be read \(ENOENT\)/],
+    [await fileOf('none.json', { rebuild: 1 }), 2, /The file of --expect is not a preview/],
+    [join(directory, 'title-count.json'), 2, /is of rebuild 1 of title-count, .*; rebuild \d+ of leaderboard-history/],
+    [await fileOf('elsewhere.json', elsewhere), 2, /begun at 2020-01-01.*; rebuild \d+ of .* was begun at/],
+    [await fileOf('key.json', { ...preview, key: '4d530064/1' }), 2, /is of 4d530064\/1 only/],
+    [await fileOf('part.json', { ...preview, subjects: [] }), 1, /lists 0 of \d+ subjects/],
+    [
+      await fileOf('fewer.json', { ...preview, subjects: subjects.slice(1), subjectCount: subjects.length - 1 }),
+      1,
+      /Rows of 1 /
+    ]
+  ] as const) {
+    const done = await gamenet(environment, ['rebuild', 'swap', HISTORY, '--expect', file])
+    t.equal(done.code, code, file)
+    t.match(done.stderr, sentence)
+  }
+  return await fileOf('preview.json', preview)
+}
+
+async function expects(
+  t: Test,
+  environment: Environment,
+  { file, directory }: { readonly file: string; readonly directory: string }
+): Promise<void> {
+  const swap = ['rebuild', 'swap', HISTORY, '--expect', file]
+  const refused = await gamenet(environment, swap)
+  t.equal(refused.code, 1)
+  t.match(
+    refused.stderr,
+    /Rows of 1 subjects differ that the preview .*leaderboard_entry .*"leaderboard_id":2,"player"/
+  )
+  const entry = {
+    titleId: titleOf(2),
+    leaderboardId: 2,
+    playerName: 'Player 9',
+    changeType: 'new',
+    rank: 99,
+    rating: '1'
+  }
+  const late = join(directory, 'late.ndjson')
+  await writeFile(late, `${JSON.stringify({ ...entry, changedAt: instantOf(FIRST_MS + DAY_MS) })}\n`)
+  await gamenetJson(environment, ['import', 'leaderboard-entry', late])
+  t.match(await gamenetJson(environment, swap), { id: Number }, 'data arrived on that board')
 }
 
 async function refuses(t: Test, environment: Environment): Promise<void> {

@@ -37,7 +37,7 @@ export type Operation<Input, Progress, Result> = {
 /** `json`: all fields that are not in the path. `text` and `stream`: one raw field. Always application/octet-stream. */
 export type OperationBody =
   | { readonly as: 'json'; readonly bytesMax: number }
-  | { readonly as: 'text'; readonly field: string; readonly bytesMax: number }
+  | { readonly as: 'text'; readonly field: string; readonly bytesMax: number; readonly isOptional?: boolean }
   | { readonly as: 'stream'; readonly field: string }
 
 export type RunContext<Progress> = {

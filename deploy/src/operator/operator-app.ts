@@ -170,6 +170,7 @@ async function inputOf({ input, inputRule, body, method, path }: AnyOperation, r
 
 async function contentOf(declared: NonNullable<AnyOperation['body']>, body: unknown): Promise<object> {
   const field = declared.as === 'json' ? 'input' : declared.field
+  if (!(body instanceof Readable) && declared.as === 'text' && declared.isOptional === true) return {}
   if (!(body instanceof Readable)) throw new UsageError(`The body, as ${OCTETS}, is the ${field}; there is none.`)
   if (declared.as === 'stream') return { [field]: body }
   const chunks: Uint8Array[] = []

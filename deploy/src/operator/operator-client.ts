@@ -101,7 +101,7 @@ function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' |
   }
   const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(lookup(name))))
   if (body?.as === 'json') return { path: filled, body: JSON.stringify(Object.fromEntries(fields)) }
-  const content = body === undefined ? null : lookup(body.field)
+  const content = body === undefined ? null : (lookup(body.field) ?? null)
   const query = new URLSearchParams(
     [...fields].map(([name, value]): [string, string] => [
       name,

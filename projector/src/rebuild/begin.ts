@@ -83,6 +83,7 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
     bytesNeeded,
     bytesFree,
     seconds: planned.reduce((sum, { seconds }) => sum + (seconds ?? 0), fromLog?.seconds ?? 0),
+    previewRows: 2 * planned.flatMap((each) => each.writes).reduce((sum, { rows }) => sum + rows, 0),
     obstacles: other === undefined ? obstacles : [other, ...obstacles],
     measured
   }

@@ -109,6 +109,8 @@ export const RebuildPlan = z.object({
   /** Null if the engine does not report it. */
   bytesFree: z.int().nullable(),
   seconds: z.number(),
+  /** Rows of old and new tables that a preview reads at least once. */
+  previewRows: z.int(),
   /** Reasons why it cannot start now; empty if it can. */
   obstacles: z.array(z.string())
 })
@@ -238,7 +240,11 @@ export type Rebuilds = {
     options: { readonly key?: string },
     use: (difference: SwapDifference, tables: ComparedTables) => Promise<Result>
   ): Promise<Result>
-  swap(projection: string, options?: { readonly acceptDifferences?: boolean }): Promise<SwapReport>
+  /** With `expected` it compares again: what differs must be in this preview, except by later events. */
+  swap(
+    projection: string,
+    options?: { readonly acceptDifferences?: boolean; readonly expected?: SwapDifference }
+  ): Promise<SwapReport>
   /** Undoes a swap, once: the old tables catch up and serve again. */
   rollback(projection: string): Promise<SwapReport>
   /** Drops the old tables of a swap, which then cannot be rolled back. */

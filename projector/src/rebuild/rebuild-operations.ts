@@ -40,11 +40,13 @@ import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
 import { requireAllowed } from './states.js'
 import { statusOf } from './status.js'
 import { approach, atRest, CATCH_UP_MS, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
-import { differingSubjects } from './swap-difference.js'
+import { differingSubjects, requirePreviewOf, unexpected } from './swap-difference.js'
 import { type Compared, comparedOf, compareTables } from './verify.js'
 
 /** Time for statements of answers that read the former generation when a swap ends. */
 const LONGEST_ANSWER_MS = 60_000
+/** Subjects that a refusal names. */
+const NAMED_MAX = 3
 
 /** The rebuilds of an installation, as one process runs them; operations run one after the other. */
 export class RebuildOperations implements Rebuilds {
@@ -236,6 +238,23 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
+  async #requireExpected(record: RebuildRecord, expected: SwapDifference): Promise<void> {
+    requirePreviewOf(record, expected)
+    const unit = await requirePreviewable(this.#context, record)
+    const { id, projection } = record
+    const found = await this.#atOnePosition(record, async (store, tables) => {
+      const now = await differingSubjects(store, unit, { ...tables, key: undefined })
+      if (now.subjects.length < now.subjectCount) return now.subjects
+      return await unexpected(store, unit, now, expected)
+    })
+    if (found.length === 0) return
+    const named = found.slice(0, NAMED_MAX).map(({ table, key }) => `${table} ${JSON.stringify(key)}`)
+    throw new RebuildRefused(
+      `Rows of ${found.length} subjects differ that the preview of rebuild ${id} does not show so, and no event is ` +
+        `newer than it: ${named.join(', ')}. Preview it again: gamenet rebuild preview ${projection} --json.`
+    )
+  }
+
   /** Runs a comparison of old and new tables at one position; later events enter neither copy. */
   async #atOnePosition<Result>(
     record: RebuildRecord,
@@ -271,7 +290,7 @@ export class RebuildOperations implements Rebuilds {
 
   async swap(
     projection: string,
-    { acceptDifferences = false }: { readonly acceptDifferences?: boolean } = {}
+    { acceptDifferences = false, expected }: NonNullable<Parameters<Rebuilds['swap']>[1]> = {}
   ): Promise<SwapReport> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
@@ -282,6 +301,10 @@ export class RebuildOperations implements Rebuilds {
         throw new RebuildRefused(
           `Rebuild ${record.id} ends at ${until} and is for inspection only. Start one without --until to swap it in.`
         )
+      }
+      if (expected !== undefined) {
+        await this.#requireExpected(record, expected)
+        return await this.#swap(record, 'swapping')
       }
       if (verification === null)
         throw new RebuildRefused(

@@ -1,7 +1,15 @@
-import { countRows, type DifferingSubject, readDifferingSubjects, readShape, type Sides } from '../store/comparison.js'
+import {
+  countRows,
+  type DifferingSubject,
+  readDifferingSubjects,
+  readLaterKeys,
+  readShape,
+  type Sides
+} from '../store/comparison.js'
 import type { Store, TableNames } from '../store/operation.js'
-import { type KeyCondition, type Projection, tablesOf } from '../store/projection.js'
-import type { ChangedSubject, SwapDifference } from './contract.js'
+import { DAY_MS, type KeyCondition, type Projection, tablesOf } from '../store/projection.js'
+import { type ChangedSubject, RebuildRefused, type SwapDifference } from './contract.js'
+import type { RebuildRecord } from './rebuild-record.js'
 import { BUCKETS_AT_ONCE, bucketsFor, compareBuckets, comparedOf } from './verify.js'
 
 /** Subjects that are listed; all are counted. Each takes some 200 bytes of a preview. */
@@ -59,6 +67,68 @@ export async function differingSubjects(
     }
   }
   return { subjects: subjects.sort((a, b) => b.rows - a.rows), subjectCount }
+}
+
+/** Throws a {@link RebuildRefused} if a preview is not of this rebuild, or does not show all that its swap changes. */
+export function requirePreviewOf({ id, projection, startedAt }: RebuildRecord, expected: SwapDifference): void {
+  const { rebuild, key, subjects, subjectCount } = expected
+  const again = `Make another one: gamenet rebuild preview ${projection} --json.`
+  if (rebuild.id !== id || rebuild.projection !== projection || rebuild.startedAt !== startedAt)
+    throw new RebuildRefused(
+      `The preview is of rebuild ${rebuild.id} of ${rebuild.projection}, begun at ${rebuild.startedAt}; rebuild ` +
+        `${id} of ${projection} was begun at ${startedAt}. ${again}`,
+      { isUsage: true }
+    )
+  if (key !== null)
+    throw new RebuildRefused(`The preview is of ${key} only, and the swap is of all keys. ${again}`, { isUsage: true })
+  if (subjects.length === subjectCount) return
+  throw new RebuildRefused(
+    `The preview lists ${subjects.length} of ${subjectCount} subjects that differ, so the others cannot be compared. ` +
+      `Verify the rebuild and swap it in by --accept-differences.`
+  )
+}
+
+/**
+ * Returns what differs now, did not in a preview, and has no later event of its key and, if its rows have one, its day.
+ */
+export async function unexpected(
+  store: Store,
+  unit: readonly Projection[],
+  now: Pick<SwapDifference, 'subjects'>,
+  expected: SwapDifference
+): Promise<readonly ChangedSubject[]> {
+  const shown = new Set(expected.subjects.map(identityOf))
+  const others = now.subjects.filter((each) => !shown.has(identityOf(each)))
+  const found: ChangedSubject[] = []
+  for (const projection of unit) {
+    const own = others.filter((each) => each.projection === projection.name)
+    if (own.length === 0) continue
+    const { from, touches } = projection
+    const columns = [...touches.key.matchAll(/\be\.(\w+)/g)].flatMap(([, column = '']) =>
+      own.every(({ key }) => column in key) ? [column] : []
+    )
+    const values = columns.map((column) => [column, [...new Set(own.map(({ key }) => String(key[column])))]] as const)
+    const later = { beyond: expected.position[from.name] ?? [], sinceMs: Date.parse(expected.comparedAt) }
+    const events = await store.do(readLaterKeys, from, later, Object.fromEntries(values))
+    const reachDays = Math.ceil((touches.reachMs ?? 0) / DAY_MS)
+    found.push(
+      ...own.filter(
+        ({ key }) =>
+          !events.some(
+            (event) =>
+              columns.every((column) => event[column] === String(key[column])) &&
+              (key.day === undefined ||
+                touches.isLasting === true ||
+                Math.abs(Date.parse(String(key.day)) / DAY_MS - Number(event.day)) <= reachDays)
+          )
+      )
+    )
+  }
+  return found
+}
+
+function identityOf({ table, key, hash }: ChangedSubject): string {
+  return JSON.stringify([table, key, hash])
 }
 
 function subjectColumns({ key, values }: { readonly key: readonly string[]; readonly values: readonly string[] }) {

@@ -196,6 +196,35 @@ export const readEventsOf = operation(
   }
 )
 
+/** Later events: those beyond positions, and those recorded since an instant, which may be before these positions. */
+export type Later = { readonly beyond: readonly Progress[]; readonly sinceMs: number }
+
+/** Reads the distinct keys, and days, of later events: of the given values of each column. */
+export const readLaterKeys = operation(
+  'reads the keys of later events',
+  async (
+    tables,
+    from: Pick<Topic, 'name'>,
+    { beyond, sinceMs }: Later,
+    values: Readonly<Record<string, readonly string[]>>
+  ): Promise<Record<string, unknown>[]> => {
+    const columns = Object.keys(values)
+    const before = beyond.map(
+      ({ epoch, partition, next }) => `(e.epoch = ${epoch} AND e.partition = ${partition} AND e.offset < ${next})`
+    )
+    const isBefore = ['false', ...before].join(' OR ')
+    const isLater = `(NOT (${isBefore}) OR e.recorded_at >= {since: DateTime64(3, 'UTC')})`
+    const conditions = columns.map((column) => `toString(e.${column}) IN {${column}: Array(String)}`)
+    return await tables.rows(
+      `SELECT DISTINCT ${columns.map((column) => `toString(e.${column}) AS ${column}, `).join('')}
+         toUInt32(toDate(e.observed_at)) AS day
+       FROM ${tables.source(eventTableName(from))} AS e
+       WHERE ${[isLater, ...conditions].join(' AND ')}`,
+      { ...values, since: new Date(sinceMs).toISOString().slice(0, -1) }
+    )
+  }
+)
+
 /** Returns a value to hash: a NULL would make the whole hash NULL, and a map has no order. */
 function textOf(column: string, type: string): string {
   if (type.startsWith('Map(')) return `toString(mapSort(${column}))`

@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import type { RebuildStatus, SwapReport } from '@gamenet/projector/rebuild'
-import { pause } from '@gamenet/schemas'
+import { errorCode, pause } from '@gamenet/schemas'
 import { type Command, Option } from 'commander'
 import { FailureError, UsageError } from '../../config.js'
 import { withData } from '../../reach.js'
@@ -126,8 +127,18 @@ function addFilling(parent: Command, terminal: Terminal): void {
 function addSwapping(parent: Command, terminal: Terminal): void {
   onProjection(parent, 'swap', 'let the new tables serve, and keep the old ones')
     .option('--accept-differences', 'even if verify found differences')
-    .action(async (projection: string, options: Options & { acceptDifferences?: boolean }) => {
-      const accepted = options.acceptDifferences === true ? { acceptDifferences: true } : {}
+    .addOption(
+      new Option(
+        '--expect <file>',
+        'if nothing differs but what this preview, made by preview --json, shows'
+      ).conflicts('acceptDifferences')
+    )
+    .action(async (projection: string, options: Options & { acceptDifferences?: boolean; expect?: string }) => {
+      const { expect: file } = options
+      const accepted = {
+        ...(options.acceptDifferences === true ? { acceptDifferences: true } : {}),
+        ...(file === undefined ? {} : { expect: await previewFile(file) })
+      }
       const report = await waitFor(terminal, (operations) => operations.run(rebuild.swap, { projection, ...accepted }))
       print(terminal, options.json, report, [
         swappedLine(`The new tables of ${projection} serve`, report),
@@ -151,6 +162,15 @@ function following(command: Command): Command {
   return command
     .option('--follow', 'show progress until it is filled, the default on a terminal')
     .option('--no-follow', 'only start it; it continues in the service')
+}
+
+async function previewFile(path: string): Promise<string> {
+  return await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new UsageError(
+      `The file ${path} of --expect cannot be read (${errorCode(error)}). Make it: gamenet rebuild preview ` +
+        '<projection> --json > FILE.'
+    )
+  })
 }
 
 function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {

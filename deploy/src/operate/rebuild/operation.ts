@@ -7,9 +7,10 @@ import {
   SwapReport,
   VerifyReport
 } from '@gamenet/projector/rebuild'
+import { parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../../config.js'
-import { Flag, NoInput, type OperationNeeds, operation } from '../operation.js'
+import { Flag, NoInput, type OperationBody, type OperationNeeds, operation } from '../operation.js'
 
 const Count = z.int()
 
@@ -33,6 +34,9 @@ export const Preview = SwapDifference.extend({
   isComplete: z.boolean()
 })
 export type Preview = z.infer<typeof Preview>
+
+/** Of 20,000 subjects and 20,000 answers with long names. */
+const PREVIEW_BYTES_MAX = 64 * 1024 * 1024
 
 const Target = z.strictObject({ projection: z.string() })
 /** Events per second. */
@@ -94,9 +98,13 @@ export const rebuild = {
       }))
   }),
   swap: action('swap', {
-    input: Target.extend({ acceptDifferences: Flag.exactOptional() }),
+    input: Target.extend({ acceptDifferences: Flag.exactOptional(), expect: z.string().exactOptional() }),
+    body: { as: 'text', field: 'expect', bytesMax: PREVIEW_BYTES_MAX, isOptional: true },
     result: SwapReport,
-    run: (rebuilds, { projection, ...options }) => rebuilds.swap(projection, options)
+    run: async (rebuilds, { projection, expect, ...options }) => {
+      const expected = expect === undefined ? {} : { expected: previewIn(expect) }
+      return await rebuilds.swap(projection, { ...options, ...expected })
+    }
   }),
   rollback: action('rollback', {
     input: Target,
@@ -104,6 +112,16 @@ export const rebuild = {
     run: (rebuilds, { projection }) => rebuilds.rollback(projection)
   }),
   drop: changed('drop')
+}
+
+/** Returns the preview in the text of a file. */
+function previewIn(text: string): Preview {
+  const parsed = Preview.safeParse(parseJson(text))
+  if (parsed.success) return parsed.data
+  throw new UsageError(
+    `The file of --expect is not a preview (${z.prettifyError(parsed.error).split('\n')[0]}). Make one: gamenet ` +
+      'rebuild preview <projection> --json > FILE.'
+  )
 }
 
 /** An action without options that changes the state of a rebuild. */
@@ -121,17 +139,19 @@ function action<Input extends { readonly projection: string }, Result>(
   declared: {
     readonly input: z.ZodType<Input>
     readonly result: z.ZodType<Result>
+    readonly body?: OperationBody
     /** Refused on a low disk. */
     readonly isFilling?: boolean
     readonly run: (rebuilds: Rebuilds, input: NoInfer<Input>, needs: OperationNeeds) => Promise<NoInfer<Result>>
   }
 ) {
-  const { input, result, isFilling = false, run } = declared
+  const { input, result, body, isFilling = false, run } = declared
   return operation({
     name: `rebuild ${verb}`,
     method: 'POST',
     path: `/rebuilds/:projection/${verb}`,
     input,
+    ...(body === undefined ? {} : { body }),
     inputRule:
       'The query takes until, isFromLog, rate, key and acceptDifferences like the options of gamenet rebuild: a flag ' +
       'is true or false, a rate is a whole number of events per second, from 1 at the start',

@@ -34,6 +34,7 @@ export function linesOfPlan(plan: RebuildPlan): string[] {
     '',
     `${plan.events} events, about ${durationText(plan.seconds)} estimated from a sample`,
     `${bytesText(plan.bytesNeeded)} of additional disk space are needed; ${free}`,
+    `${plan.previewRows} rows of old and new tables are read by a preview, and again where they may differ`,
     ...plan.obstacles.map((obstacle) => `It cannot be started: ${obstacle}`)
   ]
 }

@@ -8,6 +8,7 @@ import { faultOf } from './readiness.js'
 export function addEngineMetrics(registry: Registry, engines: Engines): void {
   addDiskMetrics(registry, engines.disk)
   if (engines.clickhouse.process !== undefined) addRestarts(registry, engines.clickhouse.process)
+  if (engines.clickhouse.replicas !== undefined) addReplicas(registry, engines.clickhouse.replicas)
   if (engines.postgres !== undefined) addTransactionAge(registry, engines.postgres)
   if (engines.postgres?.stats !== undefined) addPool(registry, engines.postgres.stats)
   const waiting = new Gauge({
@@ -37,6 +38,22 @@ function addRestarts(registry: Registry, processOf: NonNullable<Engines['clickho
     registers: [registry],
     collect() {
       this.set(processOf().restarts)
+    }
+  })
+}
+
+function addReplicas(registry: Registry, replicas: NonNullable<Engines['clickhouse']['replicas']>): void {
+  new Gauge({
+    name: 'gamenet_clickhouse_replicas',
+    help: 'Addresses of CLICKHOUSE_URL: the one that this process uses, those that are healthy, and those that failed',
+    labelNames: ['state'] as const,
+    registers: [registry],
+    collect() {
+      const found = replicas()
+      const failed = found.filter(({ fault }) => fault !== undefined).length
+      this.set({ state: 'used' }, found.filter(({ isPinned }) => isPinned).length)
+      this.set({ state: 'healthy' }, found.length - failed)
+      this.set({ state: 'failed' }, failed)
     }
   })
 }

@@ -29,6 +29,7 @@ function swapping(id: number, { owner, tables } = ownerOf(counts)): RebuildRecor
     helpers: {},
     reason: null,
     until: null,
+    isByRecording: false,
     isFromLog: false,
     rate: null,
     retracts: null,

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { runs, until } from '@gamenet/engines/testing'
-import { importRetractionTopic, instantOf, titleCountTopic } from '@gamenet/schemas'
+import { importRetractionTopic, instantOf, type LogMessage, recordedAtMs, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import {
@@ -23,7 +23,7 @@ import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, imported, laterGenerations, message, openTables, projectorOn, servingName } from './pipeline.js'
 
-const RUNS = { all: 1, boards: 1, deaths: 1 }
+const RUNS = { all: 1, boards: 1, deaths: 1, known: 2 }
 const T0 = Date.UTC(2026, 2, 14, 22)
 
 /** Projections of the topics that are appended. */
@@ -54,6 +54,9 @@ test('rebuilds', async (t) => {
   await t.test('by a newer program let an older one go on until the swap', (t) => upgradeWithOlder(t, engine))
   await t.test('of all projections are held at a rate, paused by 0, and equal the serving tables', (t) =>
     fillAllAtRate(t, engine)
+  )
+  await t.test('of what was known at an instant equal the plain fold of the log, cut by its own instants', (t) =>
+    rebuildKnown(t, engine)
   )
   await t.test('refuse impossible operations with a sentence, and change nothing', (t) => refuse(t, engine))
 })
@@ -689,6 +692,69 @@ async function fillAllAtRate(t: Test, engine: ClickHouse) {
   }
 }
 
+/** Events are recorded in any order; some are late, and an import is undone before the cut or after it. */
+async function rebuildKnown(t: Test, engine: ClickHouse) {
+  const importId = 'f'.repeat(32)
+  const Hours = fc.integer({ min: 0, max: 9 })
+  const recorded = (hour: number): LogMessage['headers'] => ({ ce_recordedtime: instantOf(T0 + hour * 3_600_000) })
+  const property = fc.asyncProperty(
+    fc.array(appendedOf(fc.oneof(AnyEvent, AnyBoardEvent), [0]), { minLength: 3, maxLength: 6 }),
+    fc.infiniteStream(Hours),
+    fc.record({ undo: Hours, cut: Hours, late: Hours }),
+    async (appended, hours, { undo, cut, late }) => {
+      await emptyTables(engine.control)
+      const log = new MemoryLog()
+      const sent = (message: LogMessage) => {
+        return { ...message, headers: { ...message.headers, ...recorded(hours.next().value ?? 0) } }
+      }
+      for (const each of appended) append(log, each, sent)
+      const events = { titleId: '4d530064', online: 7, observedAt: instantOf(T0) }
+      log.append(titleCountTopic.name, [sent(imported(titleCountTopic, events))])
+      const isLate = ({ offset }: { offset: number }) => offset % 5 === 3
+      const places = log.partitions.flatMap(({ topic, epoch, partition, records }) =>
+        records.filter(isLate).map(({ offset }) => ({ topic, place: [epoch, partition, offset] }))
+      )
+      const stored = instantOf(T0 + late * 3_600_000).slice(0, 19)
+      const batches = places.map(({ topic, place }, n) => JSON.stringify([`${n}`, topic, [place], stored]))
+      if (batches.length > 0) {
+        const lines = new TextEncoder().encode(`${batches.join('\n')}\n`)
+        await engine.control.insert('late_batch', ['id', 'topic', 'positions', 'stored_at'], lines)
+      }
+      const retraction = { importId, topic: titleCountTopic.name, observedAt: instantOf(T0) }
+      const asked = message(importRetractionTopic, retraction)
+      const expected = new MemoryLog()
+      for (const { topic, epoch, partition, records } of log.partitions) {
+        const known = records.filter((record) => {
+          const isOfUndone = topic === titleCountTopic.name && record.headers.ce_importid === importId && undo <= cut
+          const knownMs = Math.max(recordedAtMs(record) ?? 0, isLate(record) ? T0 + late * 3_600_000 : 0)
+          return !isOfUndone && knownMs <= T0 + cut * 3_600_000
+        })
+        expected.append(topic, known, { epoch, partition })
+      }
+      const projector = projectorOn(engine, log)
+      projector.start()
+      try {
+        await projector.caughtUp()
+        log.append(importRetractionTopic.name, [{ ...asked, headers: { ...asked.headers, ...recorded(undo) } }])
+        await projector.caughtUp()
+        await projector.importUndos.undo(importId, titleCountTopic.name, () => undefined)
+        const recordedUntil = instantOf(T0 + cut * 3_600_000)
+        const { tables } = await projector.rebuilds.start('all', { recordedUntil })
+        await untilFilled(projector)
+        const fresh: Pick<Tables, 'rows'> = {
+          rows: (sql) => engine.control.rows(sql.replace(/FROM (\w+) FINAL/, (_, of) => `FROM ${tables[of]} FINAL`))
+        }
+        compare(await readRows(fresh as Tables), foldOf(expected), true)
+        t.match((await projector.rebuilds.list())[0], { until: recordedUntil, isByRecording: true })
+        await t.rejects(projector.rebuilds.swap('all'), /inspection only. Start one without --recorded-until/)
+      } finally {
+        await projector.stop()
+      }
+    }
+  )
+  await fc.assert(property, { ...runs(RUNS.known), endOnFailure: true })
+}
+
 async function refuse(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -718,6 +784,15 @@ async function refuse(t: Test, engine: ClickHouse) {
     await refused(rebuilds.start('title-count', { until: '2' }), /offsets up to 1/, true)
     await refused(rebuilds.start('title-count', { until: 'yesterday' }), /takes an instant.*got "yesterday"/, true)
     await refused(rebuilds.start('title-count', { until: '1', isFromLog: true }), /cannot be combined/, true)
+    for (const [recordedUntil, sentence] of [
+      ['2999-01-01', /--recorded-until 2999-01-01 is in the future/],
+      ['5', /--recorded-until takes an instant.*that day; got "5"/],
+      ['yesterday', /--recorded-until takes an instant.*got "yesterday"/]
+    ] as const)
+      await refused(rebuilds.start('title-count', { recordedUntil }), sentence, true)
+    const both = { until: '1', recordedUntil: '2026-03-14' }
+    await refused(rebuilds.start('title-count', both), /cannot be combined/, true)
+    await refused(rebuilds.start('title-count', { recordedUntil: '2026-03-14', isFromLog: true }), /combined/, true)
     await refused(rebuilds.start('all', { isFromLog: true }), /events of one topic: give a projection/, true)
     for (const work of ['pause', 'resume', 'cancel', 'verify', 'swap'] as const)
       await refused(rebuilds[work]('title-count'), /There is no rebuild of title-count under way.*rebuild start/)

@@ -2,6 +2,7 @@ import {
   errorMessage,
   generationName,
   Instant,
+  importRetractionTopic,
   instantOf,
   loadCheckpoint,
   millisecondsOf,
@@ -14,6 +15,7 @@ import type { StepContext } from '../folding/step.js'
 import { filledByOwn, ownerOf } from '../generations/generations.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import { readLostBookkeeping } from '../store/damage.js'
+import { createKnownView } from '../store/event-table.js'
 import { eventOwner, namesOf, type Owner, storeFilled } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
@@ -158,9 +160,9 @@ async function createRecord(
 ): Promise<RebuildRecord> {
   const { store, projections } = context
   const live = await liveOf(context)
-  const { until, isFromLog } = request
+  const { until, isByRecording, isFromLog } = request
   const unit = unitFor(projections, request)
-  const end = until === null ? undefined : endOf(until)
+  const end = until === null ? undefined : endOf(until, isByRecording)
   const checkpoints = await Checkpoints.read(live.store)
   const isRepair = request.isAutomatic && request.retracts === null && request.others === undefined
   const isWithoutCheckpoints = isRepair && (await store.do(readLostBookkeeping)).includes('checkpoint')
@@ -182,7 +184,7 @@ async function createRecord(
     const consumers = owners.map(({ owner }) => owner)
     await store.with({ names }).do(copyConsumed, live.names, consumers)
   }
-  if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(live, unit, id, end.beforeMs))
+  if (end?.atMs !== undefined) Object.assign(helpers, await createViews(live, unit, id, end.atMs, isByRecording))
   const events = Object.fromEntries([
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
     ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
@@ -204,7 +206,7 @@ export async function reserveNumber({ store }: RebuildContext, unit: readonly Pr
 /** Stores the record of a rebuild, with which it exists. */
 export async function storeNewRecord(
   store: Store,
-  { projection, until, isFromLog, rate, key, retracts, isAutomatic }: RebuildRequest,
+  { projection, until, isByRecording = false, isFromLog, rate, key, retracts, isAutomatic }: RebuildRequest,
   made: Pick<RebuildRecord, 'id' | 'helpers' | 'target' | 'events' | 'cuts' | 'costs'> & {
     readonly unit: readonly Projection[]
     readonly owners: readonly Owner[]
@@ -213,7 +215,8 @@ export async function storeNewRecord(
   const { id, unit, owners, ...rest } = made
   const now = new Date().toISOString()
   const record: RebuildRecord = {
-    ...{ id, projection, until, isFromLog, rate: rate ?? null, key: key ?? null, retracts, isAutomatic },
+    ...{ id, projection, until, isByRecording, isFromLog, rate: rate ?? null, key: key ?? null },
+    ...{ retracts, isAutomatic },
     unit: unit.map(({ name }) => name),
     waiting: owners.map(({ owner, tables }) => ({ owner, tables: [...tables], generation: id })),
     ...{ state: 'filling', reason: null, startedAt: now, changedAt: now },
@@ -227,26 +230,32 @@ function eventsTo(target: readonly Progress[] = []): number {
   return lengthOf(rangeBetween(() => 0, target, Infinity))
 }
 
-/** Parses the operator's `until`. */
-type End = { readonly until: string; readonly beforeMs?: number; readonly offset?: number }
+/** The option that takes the end of a rebuild for inspection. */
+export function optionOf(isByRecording: boolean): string {
+  return isByRecording ? '--recorded-until' : '--until'
+}
 
-function endOf(until: string): End {
-  if (/^\d+$/.test(until)) return { until, offset: Number(until) }
+/** Parses the operator's `until`. */
+type End = { readonly until: string; readonly atMs?: number; readonly offset?: number }
+
+function endOf(until: string, isByRecording = false): End {
+  const option = optionOf(isByRecording)
+  if (/^\d+$/.test(until) && !isByRecording) return { until, offset: Number(until) }
   // Later than every instant that can be stored.
   const isFuture = /^\d{4,}-/.test(until) && Date.parse(until) > Date.now()
   // A day means its start.
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(until) ? `${until}T00:00:00Z` : until
-  if (Instant.safeParse(instant).success && !isFuture) return { until, beforeMs: millisecondsOf(instant) }
+  if (Instant.safeParse(instant).success && !isFuture) return { until, atMs: millisecondsOf(instant) }
   if (isFuture) {
     throw new RebuildRefused(
-      `--until ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an ` +
+      `${option} ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an ` +
         'earlier instant, or omit it to rebuild up to the end.',
       { isUsage: true }
     )
   }
   throw new RebuildRefused(
-    '--until takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day, or an ' +
-      `offset, such as 120000; got ${JSON.stringify(until)}.`,
+    `${option} takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day` +
+      `${isByRecording ? '' : ', or an offset, such as 120000'}; got ${JSON.stringify(until)}.`,
     { isUsage: true }
   )
 }
@@ -276,18 +285,23 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
   return target
 }
 
-/** Creates views on event tables without the events from an instant on. */
+/** Creates views on event tables without the events from an instant on, or of those known at it. */
 async function createViews(
   live: Live,
   unit: readonly Projection[],
   id: number,
-  beforeMs: number
+  atMs: number,
+  isByRecording = false
 ): Promise<Record<string, string>> {
   const views: Record<string, string> = {}
-  for (const table of new Set(unit.map(({ from }) => eventTableName(from)))) {
+  const named = (table: string) => live.names.get(table) ?? table
+  const retractions = named(eventTableName(importRetractionTopic))
+  for (const topic of new Set(unit.map(({ from }) => from))) {
+    const table = eventTableName(topic)
     const view = generationName(table, id)
     views[table] = view
-    await live.store.do(createEventView, view, live.names.get(table) ?? table, beforeMs)
+    if (isByRecording) await live.store.do(createKnownView, view, { table: named(table), retractions, topic }, atMs)
+    else await live.store.do(createEventView, view, named(table), atMs)
   }
   return views
 }

@@ -62,6 +62,8 @@ export const RebuildStatus = z.object({
   reason: z.string().nullable(),
   /** An instant or an offset; null when it goes to the end. */
   until: z.string().nullable(),
+  /** `until` is an instant of recording: it has the events that were known then. */
+  isByRecording: z.boolean(),
   isFromLog: z.boolean(),
   /** Most events per second of the fill; null without a limit. */
   rate: z.number().nullable(),
@@ -222,7 +224,13 @@ export type Rebuilds = {
    */
   start(
     projection: string,
-    options?: { readonly until?: string; readonly isFromLog?: boolean; readonly rate?: number; readonly key?: string }
+    options?: {
+      readonly until?: string
+      readonly recordedUntil?: string
+      readonly isFromLog?: boolean
+      readonly rate?: number
+      readonly key?: string
+    }
   ): Promise<RebuildStatus>
   /** Returns all rebuilds, past ones too, the newest first. */
   list(): Promise<RebuildStatus[]>

@@ -42,9 +42,12 @@ export async function beginOneKey(context: RebuildContext, request: OneKeyReques
   if (request.projection === ALL)
     throw new RebuildRefused('A key is one of a projection: give a projection instead of all.', { isUsage: true })
   if (request.until !== null || request.isFromLog || request.rate !== undefined)
-    throw new RebuildRefused('--key cannot be combined with --until, --from-log or --rate. Omit these.', {
-      isUsage: true
-    })
+    throw new RebuildRefused(
+      '--key cannot be combined with --until, --recorded-until, --from-log or --rate. Omit these.',
+      {
+        isUsage: true
+      }
+    )
   const unit = unitFor(projections, request)
   keyOf(unit, { name: request.projection }, request.key)
   await requireNoConcurrentRebuild(context, request)

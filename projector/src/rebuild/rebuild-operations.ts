@@ -7,7 +7,7 @@ import { readPointers } from '../store/generation.js'
 import type { Store, TableNames } from '../store/operation.js'
 import { type Projection, withSources } from '../store/projection.js'
 import { AutomaticRebuilds } from './automatic.js'
-import { beginRebuild, planFor } from './begin.js'
+import { beginRebuild, optionOf, planFor } from './begin.js'
 import {
   liveOf,
   type RebuildContext,
@@ -124,11 +124,14 @@ export class RebuildOperations implements Rebuilds {
 
   async start(
     projection: string,
-    { until, isFromLog = false, rate, key }: Parameters<Rebuilds['start']>[1] = {}
+    { until, recordedUntil, isFromLog = false, rate, key }: Parameters<Rebuilds['start']>[1] = {}
   ): Promise<RebuildStatus> {
+    if (until !== undefined && recordedUntil !== undefined)
+      throw new RebuildRefused('--until and --recorded-until cannot be combined. Give one of them.', { isUsage: true })
     return await this.#queue.run(async () => {
       const request = {
-        ...{ projection, until: until ?? null, isFromLog },
+        ...{ projection, until: until ?? recordedUntil ?? null, isFromLog },
+        isByRecording: recordedUntil !== undefined,
         ...(rate === undefined ? {} : { rate }),
         retracts: null,
         isAutomatic: false
@@ -295,11 +298,12 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireAllowed(record, 'swap', 'swapped in')
-      const { verification, until } = record
+      const { verification, until, isByRecording } = record
       const name = record.projection
       if (until !== null) {
         throw new RebuildRefused(
-          `Rebuild ${record.id} ends at ${until} and is for inspection only. Start one without --until to swap it in.`
+          `Rebuild ${record.id} ends at ${until} and is for inspection only. Start one without ` +
+            `${optionOf(isByRecording)} to swap it in.`
         )
       }
       if (expected !== undefined) {

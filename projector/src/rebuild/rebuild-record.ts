@@ -24,6 +24,7 @@ export const RebuildRecord = z.object({
   state: RebuildState,
   reason: z.string().nullable(),
   until: z.string().nullable(),
+  isByRecording: z.boolean(),
   isFromLog: z.boolean(),
   /** Most events per second of the fill; null without a limit. */
   rate: z.number().nullable(),

@@ -11,9 +11,10 @@ export async function statusOf(
   fillers: Fillers,
   record: RebuildRecord
 ): Promise<RebuildStatus> {
-  const { id, projection, unit, state, reason, until, isFromLog, rate, key, retracts, isAutomatic } = record
+  const { id, projection, unit, state, reason, until, isByRecording, isFromLog, rate, key } = record
+  const { retracts, isAutomatic } = record
   return {
-    ...{ id, projection, unit, state, reason, until, isFromLog, rate, key, retracts, isAutomatic },
+    ...{ id, projection, unit, state, reason, until, isByRecording, isFromLog, rate, key, retracts, isAutomatic },
     startedAt: record.startedAt,
     changedAt: record.changedAt,
     tables: waitingTables(record),

@@ -10,6 +10,8 @@ export type RebuildRequest = {
   /** Further projections to rebuild together with it. */
   readonly others?: readonly string[]
   readonly until: string | null
+  /** `until` is an instant of recording, of the log's clock. */
+  readonly isByRecording?: boolean
   readonly isFromLog: boolean
   /** Most events per second of the fill. */
   readonly rate?: number
@@ -40,7 +42,8 @@ export function unitFor(
   const { name, from } = projectionNamed(projections, projection)
   if (until !== null && isFromLog) {
     throw new RebuildRefused(
-      '--until and --from-log cannot be combined: a rebuild for inspection reads the event tables. Give one of them.',
+      '--until or --recorded-until and --from-log cannot be combined: a rebuild for inspection reads the event ' +
+        'tables. Give one of them.',
       {
         isUsage: true
       }

@@ -1,4 +1,4 @@
-import { conditionOf } from '@gamenet/schemas'
+import { conditionOf, type Topic } from '@gamenet/schemas'
 import { type EventTable, eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
 import type { RowBlock } from '../rows/row-writer.js'
@@ -23,6 +23,35 @@ export const storeEvents = operation(
 
 /** Event tables whose deleted events answers about an earlier instant show. */
 export const KEPT_WHEN_UNDONE = ['network_count', 'title_count', 'leaderboard', 'leaderboard_entry']
+
+/**
+ * Creates a view with the events known at an instant: recorded by then, a late one if its late batch was stored by
+ * then, without the imports whose undo was recorded by then. Those undone later are read where an undo has put them.
+ * @param retractions the table with the undos of imports
+ */
+export const createKnownView = operation(
+  'creates a view on known events',
+  async (
+    tables,
+    name: string,
+    { table, retractions, topic }: { readonly table: string; readonly retractions: string; readonly topic: Topic },
+    knownMs: number
+  ): Promise<void> => {
+    const noun = eventTableName(topic).replace('event_', '')
+    const at = `fromUnixTimestamp64Milli(toInt64(${knownMs}), 'UTC')`
+    const sources = [table, ...(KEPT_WHEN_UNDONE.includes(noun) ? [`undone_${noun}`] : [])]
+    const all = sources.map((source) => `SELECT s.*, s.position, s.version FROM ${source} AS s`).join(' UNION ALL ')
+    await tables.execute(
+      `CREATE VIEW ${name} AS SELECT e.* FROM (${all}) AS e
+       WHERE e.recorded_at <= ${at}
+         AND (e.epoch, e.partition, e.offset) NOT IN (
+           SELECT arrayJoin(b.positions) AS late FROM late_batch AS b
+           WHERE b.topic = '${topic.name}' GROUP BY late HAVING min(b.stored_at) > ${at})
+         AND e.import_id NOT IN (
+           SELECT r.retracted_import_id FROM ${retractions} AS r WHERE r.recorded_at <= ${at})`
+    )
+  }
+)
 
 /**
  * Deletes the events of imports from an event table; resolves when no statement sees them any more. First copies those

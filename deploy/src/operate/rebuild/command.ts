@@ -13,7 +13,13 @@ import { rebuild } from './operation.js'
 import { csvOfPreview, linesOfPreview } from './preview-text.js'
 
 type Options = { json?: boolean; follow?: boolean }
-type StartOptions = Options & { until?: string; fromLog?: boolean; rate?: string; key?: string }
+type StartOptions = Options & {
+  until?: string
+  recordedUntil?: string
+  fromLog?: boolean
+  rate?: string
+  key?: string
+}
 
 export function addRebuild(program: Command, terminal: Terminal): void {
   const command = program
@@ -93,6 +99,7 @@ async function listed(operations: Operations, projection: string | undefined): P
 function addFilling(parent: Command, terminal: Terminal): void {
   following(onProjection(parent, 'start', 'fill fresh tables while the old ones serve'))
     .option('--until <time|offset>', 'stop there: for inspection, cannot be swapped in')
+    .option('--recorded-until <time>', 'from what the log had recorded by then: for inspection, too')
     .option('--from-log', 'load the event tables from the log first')
     .option('--rate <n>', 'fill at most this many events per second')
     .option('--key <key>', 'correct the rows of one title or board only, and swap them in')
@@ -101,6 +108,7 @@ function addFilling(parent: Command, terminal: Terminal): void {
         operations.run(rebuild.start, {
           projection,
           ...(options.until === undefined ? {} : { until: options.until }),
+          ...(options.recordedUntil === undefined ? {} : { recordedUntil: options.recordedUntil }),
           ...(options.fromLog === true ? { isFromLog: true } : {}),
           ...(options.rate === undefined ? {} : { rate: rateFrom(options.rate, 1) }),
           ...(options.key === undefined ? {} : { key: options.key })

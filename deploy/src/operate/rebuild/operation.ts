@@ -61,6 +61,7 @@ export const rebuild = {
   start: action('start', {
     input: Target.extend({
       until: z.string().exactOptional(),
+      recordedUntil: z.string().exactOptional(),
       isFromLog: Flag.exactOptional(),
       rate: Rate.pipe(z.number().positive()).exactOptional(),
       key: z.string().exactOptional()
@@ -153,8 +154,8 @@ function action<Input extends { readonly projection: string }, Result>(
     input,
     ...(body === undefined ? {} : { body }),
     inputRule:
-      'The query takes until, isFromLog, rate, key and acceptDifferences like the options of gamenet rebuild: a flag ' +
-      'is true or false, a rate is a whole number of events per second, from 1 at the start',
+      'The query takes until, recordedUntil, isFromLog, rate, key and acceptDifferences like the options of gamenet ' +
+      'rebuild: a flag is true or false, a rate is a whole number of events per second, from 1 at the start',
     result,
     endsWith: 'projector',
     run: async (needs, given) => {

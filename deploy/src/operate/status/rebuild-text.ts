@@ -63,10 +63,10 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
   ])
 }
 
-function stateOf({ state, until, retracts, isAutomatic }: RebuildStatus): string {
+function stateOf({ state, until, isByRecording, retracts, isAutomatic }: RebuildStatus): string {
   if (retracts !== null) return `${state}, undoes import ${retracts}`
   if (isAutomatic) return `${state}, of an upgrade`
-  return until === null ? state : `${state}, until ${until}`
+  return until === null ? state : `${state}, ${isByRecording ? 'recorded ' : ''}until ${until}`
 }
 
 export function linesOfStatus(rebuild: RebuildStatus): string[] {

@@ -302,6 +302,14 @@ test('a history of another seed is refused with a sentence', async (t) => {
   await t.rejects(fill({ journal }), /seed 8; this one has seed 7/)
 })
 
+test('a failure while a part is generated is that of the history, not of the process', async (t) => {
+  const { append } = collector()
+  const pause = async () => {
+    throw new Error('the tables are away')
+  }
+  await t.rejects(fill({ ...small, append, journal: memoryJournal(), pause }), { message: 'the tables are away' })
+})
+
 test('a stop between two parts, also in an endless pause, leaves the rest to the next start', async (t) => {
   const journal = memoryJournal()
   const parts = planHistory(small.world, small.sample, UNTIL)

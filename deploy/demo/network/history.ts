@@ -120,6 +120,8 @@ export async function fillHistory(options: FillHistoryOptions): Promise<{ readon
     if (!done.has(part.name)) {
       // The next part is generated while the tables take the last one.
       const turn = Promise.race([options.pause?.(), stopped])
+      // It may reject before the part awaits it.
+      turn.catch(() => undefined)
       await part.append(async (...events) => {
         await turn
         if (signal?.aborted !== true) await append(...events)

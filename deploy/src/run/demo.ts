@@ -1,5 +1,9 @@
+import type { Projector } from '@gamenet/projector'
+import { pause } from '@gamenet/schemas'
 import { type Demo, startDemo } from '../../demo/demo.js'
 import type { Needs } from './dependencies.js'
+
+const RETRY_MS = 1000
 
 /** The demo network. Only a process with the API has sessions and reads chat accounts. */
 export function openDemo({ config, role, logger }: Needs): Promise<Demo> {
@@ -18,7 +22,15 @@ export function fillDemo(needs: Needs): { stop(): Promise<void> } | undefined {
   if (demo === undefined || projector === undefined || directory === undefined || api === undefined) return undefined
   const beforeEachPart = async (signal: AbortSignal) => {
     await disk.whenSpace(signal)
-    await projector.caughtUp()
+    // Waits for tables that are away, too: no other start than the next would continue the history.
+    while (!signal.aborted && !(await isCaughtUp(projector, signal))) await pause(RETRY_MS, signal)
   }
   return { stop: demo.fill({ log, people, apiUrl: api, fileNamed: directory.part, beforeEachPart }) }
+}
+
+function isCaughtUp(projector: Pick<Projector, 'caughtUp'>, signal: AbortSignal): Promise<boolean> {
+  return projector.caughtUp({ signal }).then(
+    () => true,
+    () => false
+  )
 }

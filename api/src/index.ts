@@ -1,14 +1,8 @@
-export type { Parameters, WriteSide, WriteTransactions } from '@gamenet/schemas'
 export { changedAnswers } from './answers/changed-answers.js'
 export { DataVersions } from './answers/data-versions.js'
-export type {
-  Action,
-  AnswerContext,
-  Dependency,
-  Endpoint
-} from './answers/endpoint.js'
+export type { AnswerContext, Dependency, Endpoint } from './answers/endpoint.js'
 export { type ApiNeeds, buildApp } from './app.js'
-export { type Dataset, datasets } from './datasets/datasets.js'
+export { datasets } from './datasets/datasets.js'
 export { type DatasetPosition, datasetPosition } from './datasets/position.js'
 export {
   type RevisionFile,
@@ -24,7 +18,7 @@ export { addExample } from './pages/example.js'
 export { catalogCache } from './queries/catalog.js'
 export type { QuestionFault } from './questions/question-file.js'
 export { questionEndpoints } from './questions/questions.js'
-export type { ReadTables, StreamedTables } from './read-tables.js'
+export type { StreamedTables } from './read-tables.js'
 export type { ChatSettings } from './remote/chat-platform.js'
 export { sendError } from './reply/errors.js'
 export { type ClientAddresses, clientAddresses } from './request/client-address.js'

@@ -3,8 +3,7 @@
  * clients, and for measurements.
  */
 
-export { fileStatement, rowGroupRows } from './datasets/statements.js'
-export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
+export { type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
 export { importStarts, recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
 export type { PartitionPlace } from './request/cursor.js'
 export { identityOf } from './request/etag.js'

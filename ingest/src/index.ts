@@ -9,9 +9,8 @@
  * unlock       an achievement that a user has reached; evaluating finds those that are new
  */
 
-export type { ReadTables, WriteSide, WriteTransactions } from '@gamenet/schemas'
 export { type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'
-export { diffBoard, type KnownEntry } from './boards/diff-board.js'
+export { diffBoard } from './boards/diff-board.js'
 export {
   createIngest,
   type Ingest,

@@ -12,7 +12,6 @@
  */
 export {
   type DeadLetter,
-  type DeadLetterPosition,
   deadLettersAt,
   dropAllDeadLetters,
   dropDeadLetters,
@@ -24,7 +23,6 @@ export {
 } from './dead-letters/dead-letters.js'
 export { readLateRange } from './dead-letters/late-batches.js'
 export { lateReader } from './dead-letters/late-reader.js'
-export { eventTableName } from './events/event-table.js'
 export { eventTableNames } from './events/event-tables.js'
 export { foldRecords } from './folds/leaderboard-entry.js'
 export { type DamagedTable, DamagedTables } from './generations/damaged-tables.js'
@@ -33,17 +31,12 @@ export type { PassLock } from './generations/pass-lock.js'
 export { type ReadSide, readSide } from './generations/read-side.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
-export type { FromReader, LoaderPort } from './load/message.js'
+export type { LoaderPort } from './load/message.js'
 export { runLoaderWorker } from './load/read-log.js'
 export { SEAL_KEY_CACHE_MS } from './load/seal-key-cache.js'
 export { acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
-export type { Logger } from './logger.js'
 export { migrate } from './migrate/migrate.js'
-export {
-  changedDefinitions,
-  type Migration,
-  readMigrations
-} from './migrate/migrate-schema.js'
+export { changedDefinitions, readMigrations } from './migrate/migrate-schema.js'
 export { type Target, waitForCheckpoints } from './project/caught-up.js'
 export { announceAllChanged } from './project/data-changes.js'
 export { continueWithout, detachDamagedBookkeeping, type LostBookkeeping } from './project/lost-bookkeeping.js'
@@ -58,22 +51,18 @@ export {
 export {
   ChangedSubject,
   type ComparedTables,
-  Difference,
   RebuildPlan,
-  RebuildProgress,
   RebuildRefused,
-  RebuildState,
   RebuildStatus,
-  type Rebuilds,
   SwapDifference,
   SwapReport,
   VerifyReport
 } from './rebuild/contract.js'
 export { unfinishedImportUndos } from './rebuild/import-undo.js'
-export { type Progress, readCheckpoints } from './store/checkpoint.js'
+export { readCheckpoints } from './store/checkpoint.js'
 export { dropDetachedParts, readBrokenParts, readDamagedParts } from './store/damage.js'
 export { readNewestVersion } from './store/data-change.js'
-export { countDeadLetters, readDeadLetters } from './store/dead-letter.js'
+export { readDeadLetters } from './store/dead-letter.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/erasure.js'
 export {
   type Blocks,
@@ -85,7 +74,7 @@ export {
 export { readPointers } from './store/generation.js'
 export { readImports, readRetractions } from './store/import.js'
 export { readPending, storeConsumed, storeLateBatch } from './store/late-batch.js'
-export { type Operation, type Store, storeOver } from './store/operation.js'
+export { type Store, storeOver } from './store/operation.js'
 export type { Projection } from './store/projection.js'
 export { readMigrationsApplied } from './store/schema-migration.js'
 export type { Tables } from './store/tables.js'

@@ -1,12 +1,5 @@
 export { type ChdbOptions, type EmbeddedClickHouse, openChdb } from './clickhouse/chdb.js'
-export {
-  type AbortOptions,
-  type ClickHouse,
-  ClickHouseError,
-  LANE_NAMES,
-  type Lane,
-  type LaneName
-} from './clickhouse/clickhouse.js'
+export { type ClickHouse, ClickHouseError, LANE_NAMES, type Lane, type LaneName } from './clickhouse/clickhouse.js'
 export { openPinned } from './clickhouse/pin.js'
 export { openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'

@@ -3,9 +3,8 @@
  * process when it ends; statements on other threads then crash.
  */
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
-export type { LogHead } from './log/copy-log.js'
 export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'
-export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
+export { type EmbeddedLog, openEmbeddedLog } from './log/embedded-log.js'
 export { isOfLmdbDamage, LogDamaged } from './log/embedded-store.js'
 export type { KafkaLogOptions } from './log/kafka-admin.js'
 export type { KafkaSasl } from './log/kafka-client.js'

@@ -221,7 +221,13 @@ test('damage that an operation meets in a service is in its log, with what the e
     const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
     const engines = { directory: undefined, names: { tables: 'chDB' } }
     const damageMet = new Set<string>()
-    const { operations } = serviceOperations({ engines, isRunning, hasLog: true, logger, damageMet } as never)
+    const { operations } = serviceOperations({
+      engines,
+      isRunning,
+      hasLog: true,
+      logger,
+      state: { damageMet }
+    } as never)
     const damaged = { ...status, run: () => Promise.reject(DAMAGE) }
     await t.rejects(operations.run(damaged, {}), { message: /^Files of the table title__0 are damaged. Repair: / })
     const line = { operation: 'status', err: { message: /Checksum/ }, msg: /^Files of the table title__0 are damaged/ }
@@ -245,7 +251,7 @@ test('an operation without space names the disk and what to free', async (t) => 
   ] as const)
     for (const error of [full, new Error(`No sample could be measured. ${full.message}`, { cause: full })]) {
       const engines = { directory: { path: t.testdir({}) }, names: { tables } }
-      const { operations } = serviceOperations({ engines, hasLog: true, damageMet: new Set() } as never)
+      const { operations } = serviceOperations({ engines, hasLog: true, state: { damageMet: new Set() } } as never)
       const failing = { ...status, run: () => Promise.reject(error) }
       await t.rejects(operations.run(failing, {}), { name: 'Error', message: sentence })
     }

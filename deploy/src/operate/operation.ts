@@ -3,6 +3,7 @@ import type { Ingest, People } from '@gamenet/ingest'
 import type { ComparedTables, Projector, SwapDifference } from '@gamenet/projector'
 import { z } from 'zod'
 import type { Demo } from '../../demo/demo.js'
+import type { Steps } from '../stores/concurrent-writers.js'
 import type { TableDamage } from '../stores/damaged-tables.js'
 import type { Engines } from '../stores/engines.js'
 import type { SpoolingLog } from '../stores/spooling-log.js'
@@ -56,6 +57,16 @@ export type Operations = {
   ): Promise<Result>
 }
 
+/** What only this process knows of itself, for `gamenet status` and `gamenet doctor`. */
+export type ProcessState = {
+  readonly demo: Demo | undefined
+  readonly spool: SpoolingLog | undefined
+  readonly damageMet: Set<string>
+  readonly ready: () => Promise<Readiness>
+  /** Name → a check of its settings, which returns a sentence or rejects with what to do. */
+  readonly checks: Readonly<Record<string, () => Promise<string>>>
+}
+
 /** The parts of a process that operations use. */
 export type OperationNeeds = {
   readonly engines: Engines
@@ -64,29 +75,17 @@ export type OperationNeeds = {
   /** False if a command has opened the engines of a stopped service: nothing else reads or writes them. */
   readonly isRunning: boolean
   readonly projector: Projector | undefined
-  /** Resolves when all running steps that write rows, in all processes, have ended. */
-  readonly stepsEnded: () => Promise<void>
-  readonly inStep: Projector['inStep']
+  readonly steps: Steps
   readonly ingest: Ingest | undefined
   readonly people: People
-  readonly demo: Demo | undefined
-  readonly spooling: SpoolingLog | undefined
   readonly damage: Pick<TableDamage, 'status' | 'tables'>
-  readonly damageMet: ReadonlySet<string>
-  readonly ready: () => Promise<Readiness>
-  /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */
-  readonly checkQuestions: () => Promise<string>
-  /** Says what links in pages begin with. */
-  readonly checkLinks: () => string
-  /** What limits connections, and by which addresses; each returns a sentence. */
-  readonly checkClients: { connections(): Promise<string>; proxies(): Promise<string> }
+  readonly state: ProcessState
   /** Returns the answers that differ between the tables of a comparison. */
   readonly changedAnswers: (difference: SwapDifference, tables: ComparedTables) => Promise<ChangedAnswers>
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that were applied when the engines were opened; the first `migrate` reports them. */
   readonly applied: string[]
-  readonly startedAt: string
   /** Completes pending erasures in the background, if a service runs. */
   readonly finishErasures: () => void
   /** Aborts when the service stops. */

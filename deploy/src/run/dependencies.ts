@@ -12,12 +12,8 @@ import type { ConnectionLimit } from './connection-limits.js'
 import type { ReadinessCheck } from './readiness.js'
 import type { ServiceOperations } from './service-operations.js'
 
-/**
- * The value of each component, for those below it: undefined if the role does not run it, `unknown` if it is only a
- * step.
- */
+/** The value of each component, for those below it: undefined if the role does not run it. */
 export type Dependencies = {
-  processWarnings: unknown
   /** Damage and failures that this process knows of, for `gamenet status`. */
   damageMet: Set<string>
   onUncaught: (error: unknown) => void
@@ -25,16 +21,12 @@ export type Dependencies = {
   /** The addresses by which clients of the API are limited. */
   clients: ClientAddresses
   engines: Engines
-  engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
-  suitableTables: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
   /** Opens the write side, whose next numbers are above those of the tables and the log. */
   numberedWrites: () => Promise<Postgres>
-  erasures: unknown
   damage: TableDamage
-  wholeLog: unknown
   /** The readable tables. */
   tables: StreamedTables
   readSide: ReadSide
@@ -51,15 +43,18 @@ export type Dependencies = {
   operatorToken: string | undefined
   operatorPort: string | undefined
   metricsPort: string | undefined
+}
+
+/** Components that others do not read: steps of a start, and what a stop ends. */
+export type Steps = Record<
+  | ('processWarnings' | 'engineMetrics' | 'suitableTables' | 'erasures' | 'wholeLog')
+  | ('announcement' | 'scraping' | 'unfinishedErasures' | 'unfinishedImportUndos'),
+  unknown
+> & {
   operationsInFlight: ServiceOperations
-  announcement: unknown
   uncleanLog: () => void
-  scraping: unknown
-  /** Ends it. */
   upstreamNotice: NodeJS.Timeout | undefined
   relay: { stop(): Promise<void> } | undefined
-  unfinishedErasures: unknown
-  unfinishedImportUndos: unknown
   demoHistory: { stop(): Promise<void> } | undefined
 }
 

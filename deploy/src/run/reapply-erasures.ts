@@ -1,5 +1,5 @@
 import { reapplyMissingErasures } from '../operate/erase/erase-user.js'
-import { stepsEnded } from '../stores/concurrent-writers.js'
+import { stepsOf } from '../stores/concurrent-writers.js'
 import { failureText } from '../stores/engine-failures.js'
 import { mergeLedgerCopy, writeLedgerCopy } from '../stores/ledger-file.js'
 import type { Needs } from './dependencies.js'
@@ -20,7 +20,7 @@ export async function reapplyErasures({ engines, role, concurrentWriters, logger
     const { completed, repeated } = await reapplyMissingErasures({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
-      stepsEnded: stepsEnded(concurrentWriters),
+      stepsEnded: stepsOf(concurrentWriters).stepsEnded,
       ownsTables: engines.names.tables === 'chDB',
       signal: new AbortController().signal,
       oldPartsMs: OLD_PARTS_MS,

@@ -1,4 +1,4 @@
-import { errorMessage, SharedRun, shownInstant } from '@gamenet/schemas'
+import { errorMessage, SharedRun } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { FailureError, UsageError } from '../config.js'
 import { finishErasures } from '../operate/erase/operation.js'
@@ -27,15 +27,13 @@ export type ServiceOperations = {
 
 /** The operations of this process, run by its own parts; for the work of other processes they read the tables. */
 export function serviceOperations(
-  given: Omit<OperationNeeds, 'stopping' | 'importing' | 'startedAt' | 'finishErasures'> & {
-    readonly damageMet: Set<string>
+  given: Omit<OperationNeeds, 'stopping' | 'importing' | 'finishErasures'> & {
     readonly logger: Logger
   }
 ): ServiceOperations {
   const stop = new AbortController()
   const needs: OperationNeeds = {
     ...given,
-    startedAt: shownInstant(Date.now()),
     stopping: stop.signal,
     importing: new Map<string, number>(),
     finishErasures: () => {
@@ -62,7 +60,7 @@ export function serviceOperations(
     given.logger.error({ err: error }, 'an interrupted erasure could not be completed; it is tried again in a minute')
   return {
     historyPercent: () => {
-      const { done, total } = given.demo?.progress() ?? { done: 0, total: 0 }
+      const { done, total } = given.state.demo?.progress() ?? { done: 0, total: 0 }
       const shares = [...needs.importing.values(), ...(done < total ? [done / total] : [])]
       return shares.length === 0 ? undefined : Math.min(99, Math.floor(100 * Math.min(...shares)))
     },
@@ -72,7 +70,7 @@ export function serviceOperations(
         const run = operation.run(needs, input, { onProgress, signal }).catch(async (error: unknown) => {
           const { directory, names } = needs.engines
           const failure = await explained(error, directory?.path, String(names.tables))
-          noteDamage(given.damageMet, failure)
+          noteDamage(given.state.damageMet, failure)
           // The client gets the sentence without its cause.
           if (given.isRunning && failure !== error)
             given.logger.error({ err: error, operation: operation.name }, errorMessage(failure))
@@ -86,7 +84,7 @@ export function serviceOperations(
       importUndos: () => untilStop(finishImportUndos(needs))
     },
     stop: async () => {
-      needs.spooling?.hasten()
+      needs.state.spool?.hasten()
       stop.abort(
         new FailureError('The service is stopping; ask again when it is back: an import continues where it stopped.')
       )

@@ -7,7 +7,7 @@ import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
-import type { Operations } from '../operate/operation.js'
+import type { Operations, ProcessState } from '../operate/operation.js'
 import { requireOperatorToken } from '../operator/exposure.js'
 import { buildMetricsApp, buildOperatorApp } from '../operator/operator-app.js'
 import {
@@ -18,7 +18,7 @@ import {
   type Role,
   runs
 } from '../stores/component.js'
-import { concurrentWriters, stepRunner, stepsEnded } from '../stores/concurrent-writers.js'
+import { concurrentWriters, stepsOf } from '../stores/concurrent-writers.js'
 import { openTableDamage } from '../stores/damaged-tables.js'
 import { once, openEngines, startFailure } from '../stores/engines.js'
 import { loggedError } from '../stores/logged-error.js'
@@ -30,7 +30,7 @@ import { VERSION } from '../version.js'
 import { openApi } from './api.js'
 import { connectionLimit, connectionsText } from './connection-limits.js'
 import { fillDemo, openDemo } from './demo.js'
-import type { Dependencies, Needs } from './dependencies.js'
+import type { Dependencies, Needs, Steps } from './dependencies.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
@@ -76,7 +76,7 @@ const UPSTREAM_LOOK_MS = 2000
 const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
-const components: Components<Dependencies> = {
+const components: Components<Dependencies & Steps> = {
   processWarnings: { roles: RUNNING, open: warnOfProcess },
   damageMet: { roles: EVERY, open: () => new Set() },
   onUncaught: { roles: RUNNING, open: uncaughtErrors },
@@ -287,40 +287,36 @@ function openDataVersions({ readSide, logger }: Needs): DataVersions {
 }
 
 function openOperations(needs: Needs): ServiceOperations {
-  const { config, role, engines, concurrentWriters, projector, dataVersions, migrations, spool } = needs
+  const { config, role, engines, concurrentWriters, projector, dataVersions, migrations, ingest, people, damage } =
+    needs
+  const { demo, spool, damageMet, readiness, logger } = needs
   return serviceOperations({
-    engines,
-    projector,
-    ingest: needs.ingest,
-    people: needs.people,
-    demo: needs.demo,
-    damage: needs.damage,
-    damageMet: needs.damageMet,
-    ready: needs.readiness.ready,
-    checkQuestions: async () => {
-      const found = endpointsOf(
-        await readQuestions(config.QUESTIONS_DIR, withServing(needs.tables, await needs.readSide.serving()))
-      )
-      return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
-    },
-    checkLinks: () =>
-      config.PUBLIC_URL ??
-      'PUBLIC_URL is not set: pages have relative addresses, and links to them no preview elsewhere. ' +
-        'Set it on a public service.',
-    checkClients: {
-      connections: () => connectionsText(needs.connectionLimit),
-      proxies: async () => proxiesText(needs)
-    },
+    ...{ engines, projector, ingest, people, damage, logger },
+    state: { demo, spool, damageMet, ready: readiness.ready, checks: checksOf(needs) },
     changedAnswers: changedAnswersOf(needs),
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
-    stepsEnded: stepsEnded(concurrentWriters, projector),
-    inStep: stepRunner(concurrentWriters, projector),
-    spooling: spool,
+    steps: projector ?? stepsOf(concurrentWriters),
     isRunning: !isCommand(role),
     onChange: () => dataVersions.refresh(),
-    applied: role === 'offline' ? migrations : [],
-    logger: needs.logger
+    applied: role === 'offline' ? migrations : []
   })
+}
+
+/** Returns the checks of settings for `gamenet doctor`. */
+function checksOf(needs: Needs): ProcessState['checks'] {
+  const { QUESTIONS_DIR: folder, PUBLIC_URL: publicUrl } = needs.config
+  return {
+    connections: () => connectionsText(needs.connectionLimit),
+    proxies: async () => proxiesText(needs),
+    links: async () =>
+      publicUrl ??
+      'PUBLIC_URL is not set: pages have relative addresses, and links to them no preview elsewhere. ' +
+        'Set it on a public service.',
+    'saved questions': async () => {
+      const questions = await readQuestions(folder, withServing(needs.tables, await needs.readSide.serving()))
+      return folder === undefined ? 'none (QUESTIONS_DIR)' : `${endpointsOf(questions).length} in ${folder}`
+    }
+  }
 }
 
 /** Starts the operator port and returns its address. */

@@ -34,25 +34,22 @@ export function concurrentWriters(config: Config, engines: Engines, registry: Re
   }
 }
 
-/** Runs a step that writes rows. A wait for steps, in this process or another, includes it. */
-export function stepRunner(
-  { rebuildLock }: ConcurrentWriters,
-  projector?: Pick<Projector, 'inStep'>
-): Projector['inStep'] {
-  if (projector !== undefined) return (step) => projector.inStep(step)
-  if (rebuildLock === undefined) return (step) => step()
-  return (step) =>
-    rebuildLock.shared(async (check) => {
-      const result = await step()
-      await check()
-      return result
-    })
-}
+/** Runs steps that write rows, and waits for those that run, of this process's projector and of all others. */
+export type Steps = Pick<Projector, 'inStep' | 'stepsEnded'>
 
-/** Waits for the running steps that write rows, of this process's projector and of all others. */
-export function stepsEnded(others: ConcurrentWriters, projector?: Pick<Projector, 'stepsEnded'>): () => Promise<void> {
-  if (projector !== undefined) return () => projector.stepsEnded()
-  return async () => {
-    for (const each of [others.passLock, others.rebuildLock]) await each?.exclusive(async () => undefined)
+/** Returns the steps of a process without a projector. */
+export function stepsOf({ passLock, rebuildLock }: ConcurrentWriters): Steps {
+  return {
+    inStep: async (step) => {
+      if (rebuildLock === undefined) return await step()
+      return await rebuildLock.shared(async (check) => {
+        const result = await step()
+        await check()
+        return result
+      })
+    },
+    stepsEnded: async () => {
+      for (const each of [passLock, rebuildLock]) await each?.exclusive(async () => undefined)
+    }
   }
 }

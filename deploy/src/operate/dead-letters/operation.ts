@@ -158,7 +158,7 @@ export const retryDeadLetters = operation({
         store: needs.engines.store,
         topics,
         withSealKeys: (people, use) => withSealKeys(needs, people, use),
-        inStep: needs.inStep,
+        inStep: (step) => needs.steps.inStep(step),
         onProgress: ({ retried, passedOver, refused }) => onProgress({ retried, passedOver, refused }),
         signal: needs.stopping
       },

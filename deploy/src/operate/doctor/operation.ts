@@ -39,10 +39,7 @@ export const doctor = operation({
       disk: async () => await diskOf(engines),
       clock: async () =>
         await clockOf(needs, (await status.run(needs, {}, { ...context, onProgress: () => undefined })).sources),
-      connections: needs.checkClients.connections,
-      proxies: needs.checkClients.proxies,
-      links: async () => needs.checkLinks(),
-      'saved questions': async () => await needs.checkQuestions()
+      ...needs.state.checks
     }
     return await Promise.all(Object.entries(checks).map(([check, run]) => checked(check, run)))
   }

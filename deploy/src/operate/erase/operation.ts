@@ -108,7 +108,7 @@ async function erasureNeeds(
   needs: OperationNeeds,
   onProgress: (progress: ErasureProgress) => void
 ): Promise<EraseNeeds> {
-  const { engines, isRunning, onChange, stopping, stepsEnded } = needs
+  const { engines, isRunning, onChange, stopping, steps } = needs
   const isUnread = !isRunning && engines.isEmbedded
   const whenCaughtUp = async (topics: readonly string[]) => {
     // The deletion of rows never ends while merges are stopped.
@@ -123,7 +123,7 @@ async function erasureNeeds(
     writes,
     tables,
     whenCaughtUp,
-    stepsEnded,
+    stepsEnded: () => steps.stepsEnded(),
     ownsTables: engines.names.tables === 'chDB',
     onChange,
     onProgress,

@@ -79,6 +79,8 @@ export const Status = z.object({
 })
 export type Status = z.infer<typeof Status>
 
+const STARTED_AT = shownInstant(Math.round(performance.timeOrigin))
+
 export const status = operation({
   name: 'status',
   method: 'GET',
@@ -86,10 +88,10 @@ export const status = operation({
   input: NoInput,
   result: Status,
   run: async (needs) => {
-    const { engines, ingest, demo, startedAt } = needs
+    const { engines, ingest, state } = needs
     const nowMs = Date.now()
     const [readiness, datasets, runs, progress, rebuilds, disk, damage, erasures] = await Promise.all([
-      needs.ready(),
+      state.ready(),
       unusableDatasets(engines),
       newestRuns(engines, nowMs).catch(noRunsIfDamaged),
       progressOf(needs),
@@ -108,24 +110,24 @@ export const status = operation({
     })
     return {
       version: VERSION,
-      startedAt,
+      startedAt: STARTED_AT,
       engines: { ...engines.names },
       clickhouse: processOf(engines),
       notReady: readiness.ok ? null : readiness.reason,
       degraded: [
         ...((readiness.ok && readiness.degraded) || []),
         ...datasets,
-        ...needs.damageMet,
+        ...state.damageMet,
         ...clockBack(runs.newestMs, nowMs)
       ],
       sources,
       ...progress,
-      spool: needs.spooling?.status() ?? null,
+      spool: state.spool?.status() ?? null,
       damage,
       erasures,
       rebuilds,
       disk,
-      background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
+      background: [state.demo?.progress() ?? []].flat().filter((work) => work.total > 0)
     }
   }
 })

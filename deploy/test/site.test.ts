@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { until } from '@gamenet/engines/testing'
+import { instantOf } from '@gamenet/schemas'
 import axe from 'axe-core'
 import * as cheerio from 'cheerio'
 import { HtmlValidate } from 'html-validate'
@@ -246,6 +247,25 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
       const again = await fetch(apiUrl + path, { headers: { 'if-none-match': tag } })
       t.equal(again.status, 304, path)
     }
+  })
+
+  await t.test('a board as it was known says so, is not live, and keeps the instant in its addresses', async (t) => {
+    const known = `asOf=2026-03-02T23:59:59Z&knownAt=${instantOf(Math.floor(Date.now() / 1000) * 1000)}`
+    const { $ } = await open(`${HALO}/boards/2?${known}`)
+    t.match(said($), /As of 2 Mar 2026.*As known at .*: entries and records\..*1Ben200/)
+    t.equal($('[data-live-board]').length, 0)
+    const kept = (href: string | undefined) => new URL(href ?? '', apiUrl).searchParams
+    for (const href of [$('link[rel="canonical"]').attr('href'), $('a[href*="format=csv"]').attr('href')]) {
+      const { asOf, knownAt } = Object.fromEntries(new URLSearchParams(known))
+      t.match(Object.fromEntries(kept(href)), { asOf, knownAt })
+    }
+    t.ok(
+      $('form a')
+        .toArray()
+        .some((each) => $(each).text() === 'Now')
+    )
+    const before = await open(`${HALO}/boards/2?knownAt=2020-01-01`)
+    t.equal(before.response.status, 404, 'nothing was known')
   })
 
   await t.test('pictures, embeds and files for programs', async (t) => {

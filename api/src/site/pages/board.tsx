@@ -74,7 +74,7 @@ export const boardPage = page({
     return {
       board: ask<Leaderboard>(leaderboard, { ...first, limit: ENTRIES, offset: (input.page - 1) * ENTRIES }),
       top: ask<Leaderboard>(leaderboard, { ...first, limit: 1 }),
-      records: tryAsk<LeaderboardRecords>(leaderboardRecords, { ...of, limit: 500 }),
+      records: tryAsk<LeaderboardRecords>(leaderboardRecords, { ...of, knownAt: context.query.knownAt, limit: 500 }),
       changes: tryAsk<LeaderboardChanges>(leaderboardChanges, { ...of, until: at, limit: CHANGES }),
       ...(input.from === undefined && input.to === undefined
         ? {}
@@ -105,6 +105,8 @@ export const boardPage = page({
     const name = boardName(board.leaderboardId, board.name)
     const on = input.asOf === undefined ? '' : ` on ${instantText(input.asOf)} UTC`
     const [best] = top.entries
+    const { asOf, knownAt } = query
+    const isNow = asOf === undefined && knownAt === undefined
     return {
       title: `${name}${on} · ${board.gameName}`,
       description:
@@ -112,20 +114,23 @@ export const boardPage = page({
           ? `No entries${on}.`
           : `Record${on}: ${measureText(best.rating, best.timeMs, best.isTime)} by ${best.name}. ` +
             `${plural(board.total, 'entry', 'entries')}.`,
-      canonical: withQuery(path, { asOf: query.asOf }),
-      picture: withQuery(`/games/${board.titleId}/boards/${board.leaderboardId}/card.png`, { asOf: query.asOf }),
+      canonical: withQuery(path, { asOf, knownAt }),
+      picture: withQuery(`/games/${board.titleId}/boards/${board.leaderboardId}/card.png`, { asOf }),
       section: '/games',
       islands: ['history'],
       content: (
         <>
-          <Head board={board} days={days} path={path} name={name} isNow={input.asOf === undefined} />
+          <Head {...{ board, days, path, name, isNow, query }} />
           <section class="card">
             <AsOf input={input} path={path} query={query} all={days?.days ?? []} />
             {found === undefined ? null : <Found found={found} input={input} path={path} />}
             {compared === undefined ? null : <Compared compared={compared} />}
             {set === undefined ? (
               <>
-                <Entries {...{ board, best, compared, input }} since={sinceOf(changes ?? [], records)} />
+                <Entries
+                  {...{ board, best, compared, input }}
+                  since={sinceOf(knownAt === undefined ? (changes ?? []) : [], records)}
+                />
                 <Pager {...pageOf(input.page, board.total, ENTRIES)} path={path} query={query} />
               </>
             ) : (
@@ -134,7 +139,7 @@ export const boardPage = page({
           </section>
           <div class="columns">
             <Record records={records} />
-            <Size days={days?.days ?? []} total={board.total} isNow={input.asOf === undefined} />
+            <Size days={days?.days ?? []} total={board.total} isNow={isNow} />
             <Changes changes={changes ?? []} titleId={board.titleId} board={board.leaderboardId} />
           </div>
         </>
@@ -149,9 +154,10 @@ type HeadProps = {
   path: string
   name: string
   isNow: boolean
+  query: Query
 }
 
-function Head({ board, days, path, name, isNow }: HeadProps) {
+function Head({ board, days, path, name, isNow, query: { asOf, knownAt } }: HeadProps) {
   const { titleId, gameName, leaderboardId, total, listed } = board
   return (
     <section
@@ -169,7 +175,7 @@ function Head({ board, days, path, name, isNow }: HeadProps) {
           path={path}
           name={`${name} (${gameName})`}
           embed={`/embed/boards/${titleId}/${leaderboardId}`}
-          csv={`/api/game/${titleId}/leaderboards/${leaderboardId}?format=csv`}
+          csv={withQuery(`/api/game/${titleId}/leaderboards/${leaderboardId}`, { asOf, knownAt, format: 'csv' })}
         />
       </div>
       <p class="quiet">
@@ -213,14 +219,24 @@ function AsOf({ input, path, query, all }: AsOfProps) {
         <Labelled label="set from" type="date" name="from" value={query.from?.slice(0, 10)} />
         <Labelled label="to" type="date" name="to" value={query.to?.slice(0, 10)} />
         <Field name="player" value={input.player} label="Find a player" />
-        {input.asOf === undefined ? null : <a href={withQuery(path, { with: input.with })}>Now</a>}
+        {input.asOf === undefined && input.knownAt === undefined ? null : (
+          <a href={withQuery(path, { with: input.with })}>Now</a>
+        )}
       </Form>
       {input.asOf === undefined ? null : (
         <p>
           <strong>
             As of <Time at={input.asOf} />
           </strong>
-          , as it was seen then.
+          {input.knownAt === undefined ? ', as known now.' : '.'}
+        </p>
+      )}
+      {input.knownAt === undefined ? null : (
+        <p>
+          <strong>
+            As known at <Time at={input.knownAt} />
+          </strong>
+          : entries and records. Days, changes and comparisons are as known now.
         </p>
       )}
       {all.length < 2 ? null : (

@@ -103,13 +103,16 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
 })
 
 test('the example of every parameter and answer is valid', async (t) => {
-  for (const { operationId, response, example } of [...endpoints, ...actions]) {
+  const { paths } = served()
+  for (const { method = 'GET', path, operationId, response } of [...endpoints, ...actions]) {
+    const operation = paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+    const { example } = operation?.responses[200]?.content?.['application/json'] ?? {}
     const parsed = z.safeParse(response, example)
     t.ok(parsed.success, `${operationId} ${parsed.success ? '' : z.prettifyError(parsed.error)}`)
+    t.notMatch(JSON.stringify(example), '"text"', `${operationId}: open-api/example.ts has a value for every text`)
     t.match(z.globalRegistry.get(response)?.id, /^[A-Z]/, `${operationId} answers a named schema`)
   }
   for (const { operationId, body, bodyExample } of actions) t.ok(body.safeParse(bodyExample).success, operationId)
-  const { paths } = served()
   for (const { method = 'GET', path, input } of endpoints) {
     const operation = paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
     for (const { name, example } of operation?.parameters ?? []) {

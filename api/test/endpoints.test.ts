@@ -4,8 +4,10 @@ import { text } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { nameKey } from '@gamenet/schemas'
 import { test } from 'tap'
+import { Components } from '../src/answers/components.js'
 import { DataVersions } from '../src/answers/data-versions.js'
 import { answeredTable, type Table } from '../src/answers/table.js'
+import { exampleOf } from '../src/open-api/example.js'
 import { catalogCache, compareNames } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { MINUTE_MS } from './plain-counts.js'
@@ -59,12 +61,11 @@ async function storeDescribed(model: StoredTables, titles: readonly Described[],
   await model.insert('title', ['title_id', 'field', 'value', 'name_key', 'version'], rows)
 }
 
-test('every endpoint is described, and its example is an answer that it could give', async (t) => {
+test('every endpoint is described', async (t) => {
   t.equal(new Set(endpoints.map(({ operationId }) => operationId)).size, endpoints.length)
   t.equal(new Set(endpoints.map(({ path }) => path)).size, endpoints.length)
-  for (const { path, summary, response, example } of endpoints) {
+  for (const { path, summary, response } of endpoints) {
     t.ok(summary.length > 0 && response.meta()?.description, path)
-    t.equal(response.safeParse(example).success, true, path)
   }
 })
 
@@ -409,7 +410,10 @@ test('rows of answers become files; in CSV a text that a spreadsheet would execu
   t.equal((await get('/api/games?fields=all&format=csv')).body, games)
   t.match(JSON.parse((await get('/api/online-users?format=ndjson')).body), { titleId: '4d530001', online: 7 })
   const withTables = endpoints.filter(({ table }) => table !== undefined)
-  for (const { path, table, example } of withTables) {
+  for (const { path, operationId, table, response } of withTables) {
+    const components = new Components()
+    const schema = components.schema(response, 'output', operationId)
+    const example = JSON.parse(JSON.stringify(exampleOf(schema, components)))
     const written = async (table: Table, body: unknown) => {
       // Such that a table has all its columns.
       const resolved = { widthSeconds: 3600, fields: 'all' }

@@ -29,6 +29,11 @@ export class Components {
     return { $ref: `#/components/schemas/${name}` }
   }
 
+  /** Returns the schema that was added under a name. */
+  named(name: string): Json {
+    return this.#schemas.get(name) ?? {}
+  }
+
   /** Adds a response under a name and returns a reference to it. */
   response(name: string, response: Json): Json {
     this.#responses.set(name, response)

@@ -33,9 +33,8 @@ type Route = {
   readonly tags: readonly string[]
   readonly summary: string
   readonly description?: string
-  /** The 200 body; add `.meta({ description })`. */
+  /** The 200 body; add `.meta({ description })`. Its example is made of the names of its fields. */
   readonly response: z.ZodType
-  readonly example: unknown
   /** A valid request body, for routes that have one. */
   readonly bodyExample?: unknown
   /** Its refusals in addition to those that follow from its parameters, body and session. */

@@ -1,35 +1,17 @@
 import type { Components, Json } from '../answers/components.js'
 import { DatasetList } from '../datasets/manifest.js'
-import { DATASETS_PATH, EXCLUDED } from '../datasets/paths.js'
+import { EXCLUDED } from '../datasets/paths.js'
+import { exampleOf } from './example.js'
 import { refused } from './refused.js'
 
 export const DATASETS_TAG = 'Datasets'
-
-const EXAMPLE = {
-  datasets: [
-    {
-      name: 'title-count',
-      meaning: 'Counts of one title at one instant.',
-      columns: [{ name: 'online', type: 'UInt32', unit: 'players', meaning: 'players online' }],
-      files: [
-        {
-          period: '2025-03',
-          url: `${DATASETS_PATH}/title-count/2025-03.parquet`,
-          isClosed: true,
-          newest: null,
-          earlier: []
-        }
-      ]
-    }
-  ],
-  excluded: EXCLUDED
-} satisfies DatasetList
 
 /**
  * Returns the operation that lists datasets. It is not an endpoint: its answer depends on files and has no data
  * version.
  */
 export function datasetsOperation(components: Components): Json {
+  const schema = components.schema(DatasetList, 'output', 'DatasetList')
   return {
     operationId: 'getDatasets',
     tags: [DATASETS_TAG],
@@ -44,9 +26,7 @@ export function datasetsOperation(components: Components): Json {
       200: {
         description: 'The datasets and their files.',
         headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
-        content: {
-          'application/json': { schema: components.schema(DatasetList, 'output', 'DatasetList'), example: EXAMPLE }
-        }
+        content: { 'application/json': { schema, example: exampleOf(schema, components) } }
       },
       ...refused(['uri_too_long', 'internal', 'engine_busy', 'engine_away', 'data_damaged'], components)
     }

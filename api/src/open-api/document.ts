@@ -7,6 +7,7 @@ import { FILE_FORMATS, formatParameter } from '../request/format.js'
 import { otherPath } from '../request/other-path.js'
 import { CURSOR_CHARACTERS_MAX } from '../stream/cursor.js'
 import { DATASETS_TAG, datasetsOperation } from './datasets.js'
+import { exampleOf } from './example.js'
 import { refusalCodes, refused } from './refused.js'
 import { streamContent, streamRoute } from './stream.js'
 
@@ -107,7 +108,7 @@ function descriptionOf({ path, description, summary }: Endpoint): string {
 }
 
 function actionOperation(action: Action, components: Components): Json {
-  const { operationId, tags, summary, description, parameters, path, response, example } = action
+  const { operationId, tags, summary, description, parameters, path, response } = action
   const { description: what = 'Done.' } = z.globalRegistry.get(response) ?? {}
   const schema = components.schema(response, 'output', `${pascal(operationId)}Answer`)
   return {
@@ -122,7 +123,7 @@ function actionOperation(action: Action, components: Components): Json {
       200: {
         description: what,
         headers: refs('headers', ['Cache-Control', 'X-Request-Id']),
-        content: { 'application/json': { schema, example } }
+        content: { 'application/json': { schema, example: exampleOf(schema, components) } }
       },
       ...refused(refusalCodes(action), components)
     }
@@ -168,7 +169,7 @@ function parametersOf({ input, path }: { readonly input: z.ZodType; readonly pat
 }
 
 function answered(endpoint: Endpoint, components: Components): Json {
-  const { response, example, responseHeaders = {}, deprecated, method, operationId, table } = endpoint
+  const { response, responseHeaders = {}, deprecated, method, operationId, table } = endpoint
   const { description = 'The answer.' } = z.globalRegistry.get(response) ?? {}
   const schema = components.schema(response, 'output', `${pascal(operationId)}Answer`)
   const further = Object.entries(responseHeaders).map(([name, text]) => [
@@ -183,7 +184,10 @@ function answered(endpoint: Endpoint, components: Components): Json {
       ...(deprecated === undefined ? {} : refs('headers', ['Deprecation', 'Link'])),
       ...Object.fromEntries(further)
     },
-    content: { 'application/json': { schema, example }, ...(table === undefined ? {} : FILES) }
+    content: {
+      'application/json': { schema, example: exampleOf(schema, components) },
+      ...(table === undefined ? {} : FILES)
+    }
   }
 }
 

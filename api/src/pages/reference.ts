@@ -1,7 +1,8 @@
+import type { Schema } from '../open-api/example.js'
 import type { Guide } from './guides.js'
 import { code, escaped, inline, paragraphs } from './html.js'
 import type { SampleValues } from './sample-values.js'
-import { type Operation, type Parameter, type Placed, type Schema, samplesOf } from './samples.js'
+import { type Operation, type Parameter, type Placed, samplesOf } from './samples.js'
 
 /** The parts of an OpenAPI document that the pages show. */
 export type Described = {

@@ -1,3 +1,4 @@
+import type { Schema } from '../open-api/example.js'
 import { SAMPLED, type SampleValues, type SignIn } from './sample-values.js'
 
 export type Operation = {
@@ -22,24 +23,6 @@ export type Parameter = {
 }
 
 type Content = { readonly schema?: Schema; readonly example?: unknown }
-
-export type Schema = {
-  readonly $ref?: string
-  readonly type?: string | readonly string[]
-  readonly format?: string
-  readonly description?: string
-  readonly default?: unknown
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly additionalProperties?: Schema | boolean
-}
 
 /** One operation with its place in the document. */
 export type Placed = Operation & { readonly path: string; readonly method: string }

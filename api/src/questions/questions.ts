@@ -76,7 +76,6 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
       failure: (error) => failureOf(error, question)
     },
     response,
-    example: [],
     refuses: ['answer_too_large']
   }
 }

@@ -21,6 +21,5 @@ export const achievementLeaderboard: Endpoint<{ limit: number }, { limit: number
     body: { leaderboard: await rowsOf(tables, highestScores, { limit }, { signal }) }
   }),
   table: listIn(AchievementLeaderboard, 'leaderboard'),
-  response: AchievementLeaderboard,
-  example: { leaderboard: [{ rank: 1, username: 'LuckyBadger', totalScore: 240, achievementCount: 12 }] }
+  response: AchievementLeaderboard
 }

@@ -29,20 +29,7 @@ export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
     }
   }),
   table: listIn(RecentUnlocks, 'recent'),
-  response: RecentUnlocks,
-  example: {
-    recent: [
-      {
-        username: 'LuckyBadger',
-        unlockedAt: '2026-03-14T20:00:00.000Z',
-        achievementId: 39,
-        achievementKey: 'halo-hour',
-        achievementName: 'Boots on the Ground (Halo 2)',
-        gameName: 'Halo 2',
-        points: 5
-      }
-    ]
-  }
+  response: RecentUnlocks
 }
 
 /** Returns the newest valid unlocks: reads more events until there are enough, or no more. */

@@ -31,25 +31,6 @@ const READS_IMAGES: readonly Dependency[] = achievementGroups.flatMap(({ titleId
 
 const HOLDERS_OFFSET_MAX = 10_000
 
-const shownExample = {
-  id: 39,
-  key: 'halo-hour',
-  name: 'Boots on the Ground',
-  description: 'Play Halo 2 for an hour.',
-  points: 5,
-  is_hidden: false,
-  game_title_id: '4d530064',
-  category: '4d530064',
-  image_url: 'https://images.example.org/halo2.png'
-}
-
-const groupExample = {
-  groupId: '4d530064',
-  displayName: 'Halo 2',
-  titleId: '4d530064',
-  imageUrl: 'https://images.example.org/halo2.png'
-}
-
 /** `GET /api/achievements`: all achievements. */
 export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
   operationId: 'getAchievements',
@@ -64,12 +45,7 @@ export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
   reads: () => [{ projection: 'achievement-unlock' }, { projection: 'achievement-score' }, ...READS_IMAGES],
   answer: async (_, context) => ({ body: await answerCatalog(context) }),
   table: listIn(AchievementCatalog, 'achievements'),
-  response: AchievementCatalog,
-  example: {
-    achievements: [{ ...shownExample, unlock_count: 41 }],
-    groups: [{ ...groupExample, totalCount: 1, totalPoints: 5 }],
-    stats: { maxGamerscore: 5, totalAchievements: 1, playersWithAchievements: 41 }
-  }
+  response: AchievementCatalog
 }
 
 /** `GET /api/profile/:username/achievements`: the achievements of a user. */
@@ -87,19 +63,6 @@ export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
   answer: async (request, context) => ({ body: await answerUser(request, context) }),
   table: listIn(UserAchievements, 'achievements'),
   response: UserAchievements,
-  example: {
-    score: 5,
-    achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00.000Z' }],
-    groups: [
-      {
-        ...groupExample,
-        unlockedCount: 1,
-        totalCount: 1,
-        earnedPoints: 5,
-        achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00.000Z' }]
-      }
-    ]
-  },
   refuses: ['user_unknown']
 }
 
@@ -128,14 +91,6 @@ export const achievementHolders: Endpoint<HoldersInput, HoldersRequest> = {
   answer: answerHolders,
   table: listIn(AchievementHolders, 'holders'),
   response: AchievementHolders,
-  example: {
-    id: 39,
-    key: 'halo-hour',
-    name: 'Boots on the Ground',
-    points: 5,
-    total: 1,
-    holders: [{ username: 'LuckyBadger', unlockedAt: '2026-03-14T20:00:00.000Z' }]
-  },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: ['achievement_unknown']
 }

@@ -125,23 +125,6 @@ export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
   },
   table: listOf(Calendar),
   response: Calendar,
-  example: [
-    {
-      date: '2026-03-01',
-      titleId: '4d5307e6',
-      name: 'Halo 3',
-      peak: 412,
-      peakAt: '2026-03-14T20:31:00.000Z',
-      min: 12,
-      average: 230.7,
-      samples: 44_640,
-      gain: -3.1,
-      gainPercent: -1.3,
-      yearBefore: 201.4,
-      share: 0.0451,
-      rolling: null
-    }
-  ],
   refuses: ['title_unknown', 'game_unknown', 'window_invalid', 'answer_too_large']
 }
 
@@ -184,7 +167,6 @@ export const hoursOfWeek: Endpoint<HoursInput, HoursRequest> = {
   },
   table: listOf(HourMatrix),
   response: HourMatrix,
-  example: [{ weekday: 1, hour: 0, average: 120.4, spread: 11.2, lowest: 96, highest: 141.5, weeks: 52 }],
   refuses: ['title_unknown', 'window_invalid']
 }
 
@@ -218,7 +200,6 @@ export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
   },
   table: listOf(TitleRanks),
   response: TitleRanks,
-  example: [{ date: '2026-03-01', rank: 3, titles: 95, average: 230.7 }],
   refuses: ['title_unknown', 'window_invalid']
 }
 
@@ -269,19 +250,7 @@ export const peaks: Endpoint<Record<string, never>, { toMs: number }> = {
     }
   },
   table: listOf(Peaks),
-  response: Peaks,
-  example: [
-    {
-      titleId: '4d5307e6',
-      name: 'Halo 3',
-      peak: 412,
-      peakAt: '2026-03-14T20:31:00.000Z',
-      average: 230.7,
-      samples: 1_204_331,
-      firstDay: '2023-11-02',
-      lastDay: '2026-03-14'
-    }
-  ]
+  response: Peaks
 }
 
 /** Returns the days of a window; with `every` the days of all periods that the window touches. */

@@ -60,7 +60,6 @@ export const coverage: Endpoint<WindowInput, Window & Usual> = {
   },
   table: listOf(Coverage),
   response: Coverage,
-  example: [{ source: 'network', from: '2026-03-14T02:00:00.000Z', to: '2026-03-14T03:30:00.000Z', seconds: 5400 }],
   refuses: ['window_invalid']
 }
 
@@ -101,20 +100,7 @@ export const collectorStatus: Endpoint<Record<string, never>, StatusRequest> = {
     return { body: { history: historyPercent === null ? null : { percent: historyPercent }, sources } }
   },
   table: listIn(CollectorStatus, 'sources'),
-  response: CollectorStatus,
-  example: {
-    history: null,
-    sources: [
-      {
-        source: 'network',
-        lastSuccessAt: '2026-03-14T20:00:00.000Z',
-        ageSeconds: 60,
-        lastOutcome: 'succeeded',
-        gaps: 0,
-        gapSeconds: 0
-      }
-    ]
-  }
+  response: CollectorStatus
 }
 
 /** Counts are compared by their hours, and a quiet board rests for up to a day. */

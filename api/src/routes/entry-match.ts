@@ -6,21 +6,6 @@ import { knownTitle } from './known-game.js'
 
 export const SEARCH_TAGS = ['Search']
 
-/** The example in the descriptions of searches. */
-export const entryExample: EntryMatch = {
-  id: 'q3Zk0a1bXw9_Tt2L',
-  leaderboard_id: 1,
-  leaderboard_name: 'Best laps',
-  title_id: '4d5307e6',
-  game_name: 'Halo 3',
-  player_name: 'ann',
-  rank: 1,
-  rating: '01:02.345',
-  time_ms: 62_345,
-  time_formatted: '1:02.345',
-  is_time: true
-}
-
 /** Returns the id of the title to search, "" for all titles. Refuses an unknown one. */
 export async function titleFilter(titleId: string | undefined, context: ResolveContext): Promise<string> {
   return titleId === undefined ? '' : (await knownTitle(titleId, context)).titleId

@@ -25,25 +25,6 @@ type ChangesRequest = {
   readonly from: { readonly offset: number } | { readonly places: readonly PartitionPlace[] }
 }
 
-/** A change in the examples of answers. */
-export const EXAMPLE_CHANGE = {
-  id: '1-0-2s',
-  titleId: '4d5307e6',
-  gameName: 'Halo 3',
-  leaderboardId: 1,
-  leaderboardName: 'Best laps',
-  playerName: 'ann',
-  changeType: 'updated' as const,
-  previousRank: 3,
-  newRank: 1,
-  previousRating: '01:03.100',
-  newRating: '01:02.345',
-  previousTimeMs: 63_100,
-  newTimeMs: 62_345,
-  isTime: true,
-  changedAt: '2026-03-01T18:22:05.000Z'
-}
-
 const changesInput = z.object({
   limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
   offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),
@@ -85,7 +66,6 @@ export const leaderboardChanges: Endpoint<z.infer<typeof changesInput>, ChangesR
       : answerAfter(request, request.from.places, context),
   table: listOf(LeaderboardChanges),
   response: LeaderboardChanges,
-  example: [EXAMPLE_CHANGE],
   responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else if there is one.' },
   refuses: ['game_unknown', 'window_invalid', 'cursor_invalid']
 }

@@ -73,31 +73,6 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
     }
   },
   response: LeaderboardComparison,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    leaderboardId: '1',
-    name: 'Best laps',
-    from: '2026-03-01T00:00:00.000Z',
-    to: null,
-    counts: { came: 1, left: 0, rose: 0, fell: 0, improved: 0 },
-    came: [
-      {
-        name: 'bob',
-        previousRank: null,
-        newRank: 2,
-        previousRating: null,
-        newRating: '01:02.999',
-        previousTimeMs: null,
-        newTimeMs: 62_999,
-        isTime: true
-      }
-    ],
-    left: [],
-    rose: [],
-    fell: [],
-    improved: []
-  },
   refuses: ['game_unknown', 'leaderboard_unknown', 'leaderboard_not_yet_seen', 'window_invalid', 'instant_in_future']
 }
 

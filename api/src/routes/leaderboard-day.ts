@@ -38,14 +38,5 @@ export const leaderboardDays: Endpoint<{ game: string; leaderboardId: number }, 
   },
   table: listIn(LeaderboardDays, 'days'),
   response: LeaderboardDays,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    leaderboardId: '1',
-    name: 'Best laps',
-    listed: true,
-    firstSeenAt: '2026-03-01T18:22:05.000Z',
-    days: [{ date: '2026-03-01', new: 12, updated: 0, removed: 0 }]
-  },
   refuses: ['game_unknown', 'leaderboard_unknown']
 }

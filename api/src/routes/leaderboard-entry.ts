@@ -83,18 +83,6 @@ export const leaderboard: Endpoint<z.infer<typeof boardInput>, BoardRequest> = {
   },
   table: listIn(Leaderboard, 'entries'),
   response: Leaderboard,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    leaderboardId: '1',
-    name: 'Best laps',
-    listed: true,
-    total: 2,
-    entries: [
-      { rank: '1', name: 'ann', rating: '01:02.345', timeMs: 62_345, timeFormatted: '1:02.345', isTime: true },
-      { rank: '2', name: 'bob', rating: '01:02.999', timeMs: 62_999, timeFormatted: '1:02.999', isTime: true }
-    ]
-  },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: [
     'game_unknown',

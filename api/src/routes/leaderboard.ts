@@ -36,14 +36,6 @@ export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }>
     }
   },
   response: LeaderboardSummary,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    leaderboard_count: 31,
-    total_entries: 12_400,
-    time_entries: 2_000,
-    score_entries: 10_400
-  },
   refuses: ['game_unknown']
 }
 
@@ -67,9 +59,5 @@ export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
   },
   table: listOf(Leaderboards),
   response: Leaderboards,
-  example: [
-    { id: 1, name: 'Best laps', titleId: '4d5307e6', gameName: 'Halo 3' },
-    { id: 2, name: 'Ranked slayer', titleId: '4d5307e6', gameName: 'Halo 3' }
-  ],
   refuses: ['game_unknown']
 }

@@ -62,11 +62,6 @@ const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle & Now>, 'operationId' | '
   },
   table: listIn(Matches, 'matches'),
   response: Matches,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    matches: [{ hostName: 'ann', currentPlayers: 7, maxPlayers: 16, timestamp: '2026-03-14 20:00:00' }]
-  },
   refuses: ['title_unknown']
 }
 
@@ -128,17 +123,6 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationI
   },
   table: listOf(MatchHistory),
   response: MatchHistory,
-  example: [
-    {
-      hostName: 'ann',
-      firstSeen: '2026-03-14T19:02:00.000Z',
-      lastSeen: '2026-03-14T20:00:00.000Z',
-      durationMinutes: 58,
-      peakPlayers: 12,
-      maxPlayers: 16,
-      isOpen: true
-    }
-  ],
   refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
 }
 
@@ -190,22 +174,6 @@ const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | '
   ],
   answer: async (request, context) => ({ body: await statsBody(request, context) }),
   response: MatchStats,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    currentMatches: 31,
-    currentPlayers: 188,
-    matches24h: 412,
-    matches7d: 2980,
-    matches30d: 12_731,
-    peakConcurrentMatches: 44,
-    peakConcurrentMatchesAt: '2026-03-14T20:31:00.000Z',
-    averageDurationMinutes: 47.3,
-    averagePlayers: 6.1,
-    busiestHourUtc: 20,
-    hoursWithLists: 702,
-    topHosts: [{ hostName: 'ann', matches: 61 }]
-  },
   refuses: ['title_unknown']
 }
 

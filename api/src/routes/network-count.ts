@@ -58,11 +58,7 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
     body: await jsonOf(tables, registeredByDay, { ...rowsCut(window, 'hour'), keys: ['registered'] }, { signal })
   }),
   table: listOf(RegisteredUsers),
-  response: RegisteredUsers,
-  example: [
-    { date: '2026-03-13', registered_count: 184_201 },
-    { date: '2026-03-14', registered_count: 184_260 }
-  ]
+  response: RegisteredUsers
 }
 
 /** `GET /api/network-stats/online-24h`: users online over time. */
@@ -72,11 +68,7 @@ export const onlineHistory = networkSeries({
   operationId: 'getOnlineHistory',
   path: '/api/network-stats/online-24h',
   summary: 'Users online over time',
-  response: OnlineHistory,
-  example: [
-    { recorded_at: '2026-03-14 20:00:00', online_count: 5120 },
-    { recorded_at: '2026-03-14 20:01:00', online_count: 5133 }
-  ]
+  response: OnlineHistory
 })
 
 /** `GET /api/network-stats/lobbies-24h`: open lobbies over time. */
@@ -86,11 +78,7 @@ export const lobbyHistory = networkSeries({
   operationId: 'getLobbyHistory',
   path: '/api/network-stats/lobbies-24h',
   summary: 'Open lobbies over time',
-  response: LobbyHistory,
-  example: [
-    { recorded_at: '2026-03-14 20:00:00', lobby_count: 212 },
-    { recorded_at: '2026-03-14 20:01:00', lobby_count: 209 }
-  ]
+  response: LobbyHistory
 })
 
 /** `GET /api/network-stats/activity-summary`: the peaks of a day or a week. */
@@ -141,19 +129,7 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
       }
     }
   },
-  response: ActivitySummary,
-  example: {
-    period: 'today',
-    peakOnline: 5321,
-    peakOnlineAt: '2026-03-14T20:31:00.000Z',
-    peakLobbies: 231,
-    peakLobbiesAt: '2026-03-14T20:44:00.000Z',
-    mostPlayedGame: { name: 'Halo 3', titleId: '4d5307e6', peak: 412 },
-    onlineSampleCount: 1438,
-    lobbySampleCount: 1438,
-    gamesWithActivityCount: 143,
-    totalSnapshotCount: 1438
-  }
+  response: ActivitySummary
 }
 
 /** `GET /api/network-stats/daily-online`: the online counts of each UTC day. */
@@ -177,7 +153,6 @@ export const dailyOnline: Endpoint<WindowInput, Window> = {
   }),
   table: listOf(DailyOnline),
   response: DailyOnline,
-  example: [{ date: '2026-03-14', min_online: 2104, max_online: 5321, avg_online: 3710.4, samples: 1440, coverage: 1 }],
   refuses: ['window_invalid']
 }
 
@@ -186,7 +161,7 @@ function networkSeries(
     readonly metric: 'online' | 'lobbies'
     readonly count: string
     readonly response: typeof OnlineHistory | typeof LobbyHistory
-  } & Pick<Endpoint, 'operationId' | 'path' | 'summary' | 'example'>
+  } & Pick<Endpoint, 'operationId' | 'path' | 'summary'>
 ): Endpoint<WindowInput & { resolution?: 'raw' | number | undefined }, SeriesRequest> {
   const { metric, count, response, ...described } = given
   return {

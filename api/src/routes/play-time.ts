@@ -41,19 +41,6 @@ export const playTime: Endpoint<PlayTimeInput, DaysRequest> = {
   answer: async (request, context) => ({ body: await answerDays(request, context) }),
   table: listIn(DailyPlayTime, 'days'),
   response: DailyPlayTime,
-  example: {
-    username: 'LuckyBadger',
-    totalMinutes: 95,
-    daysSeen: 1,
-    days: [
-      {
-        date: '2026-03-14',
-        totalMinutes: 95,
-        isSeen: true,
-        games: [{ gameName: 'Halo 2', titleId: '4d530064', totalMinutes: 95, seconds: 5730 }]
-      }
-    ]
-  },
   refuses: ['user_unknown']
 }
 

@@ -34,42 +34,6 @@ export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = 
   answer: answerComparison,
   table: listIn(PlayerComparison, 'boards'),
   response: PlayerComparison,
-  example: {
-    players: [
-      { playerName: 'ann', leaderboardsOn: 12, leads: 1 },
-      { playerName: 'bob', leaderboardsOn: 3, leads: 0 }
-    ],
-    total: 1,
-    ties: 0,
-    boards: [
-      {
-        leaderboardId: 1,
-        leaderboardName: 'Best laps',
-        titleId: '4d5307e6',
-        gameName: 'Halo 3',
-        leader: 'ann',
-        gap: 45,
-        entries: [
-          {
-            playerName: 'Ann',
-            rank: 1,
-            rating: '01:02.300',
-            timeMs: 62_300,
-            timeFormatted: '1:02.300',
-            isTime: true
-          },
-          {
-            playerName: 'bob',
-            rank: 2,
-            rating: '01:02.345',
-            timeMs: 62_345,
-            timeFormatted: '1:02.345',
-            isTime: true
-          }
-        ]
-      }
-    ]
-  },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 

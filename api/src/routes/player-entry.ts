@@ -6,7 +6,7 @@ import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/playe
 import { rowsOf } from '../queries/query.js'
 import { bodyInteger, bodyObjects, bodyText } from '../request/body.js'
 import { nameKeys, playerName } from '../request/parameters.js'
-import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
+import { entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 import { titleParameter } from './known-game.js'
 
 const NAMES_MAX = 20
@@ -18,10 +18,7 @@ const ROSTERS_MAX = 500
 /** `titleId` is "" for every title. */
 type PlayersRequest = { readonly keys: readonly string[]; readonly titleId: string }
 
-const byNames: Pick<
-  Endpoint<unknown, PlayersRequest>,
-  'tags' | 'reads' | 'answer' | 'table' | 'response' | 'example'
-> = {
+const byNames: Pick<Endpoint<unknown, PlayersRequest>, 'tags' | 'reads' | 'answer' | 'table' | 'response'> = {
   tags: SEARCH_TAGS,
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
   answer: async ({ keys, titleId }, context) => {
@@ -30,8 +27,7 @@ const byNames: Pick<
     return { body: { results: await entryMatches(rows, context), count: rows.length } }
   },
   table: listIn(EntryMatches, 'results'),
-  response: EntryMatches,
-  example: { results: [entryExample], count: 1 }
+  response: EntryMatches
 }
 
 /** `GET /api/datasearch/player/:playerName`: a player's entries on all boards. */
@@ -111,18 +107,6 @@ export const searchRoster: Endpoint<z.infer<typeof rosterInput>, RosterRequest> 
     rows: (body) => (body as RosterMatches).results.flatMap(({ players }) => players)
   },
   response: RosterMatches,
-  example: {
-    results: [
-      {
-        leaderboard_id: 1,
-        leaderboard_name: 'Best laps',
-        title_id: '4d5307e6',
-        game_name: 'Halo 3',
-        players: [entryExample, { ...entryExample, id: 'Tt2Lq3Zk0a1bXw9_', player_name: 'bob', rank: 2 }]
-      }
-    ],
-    count: 1
-  },
   refuses: ['title_unknown']
 }
 

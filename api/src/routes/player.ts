@@ -19,7 +19,7 @@ import { rowsOf } from '../queries/query.js'
 import { nextLink } from '../reply/next-link.js'
 import { integer, playerName, text } from '../request/parameters.js'
 import { readsNames, SEARCH_TAGS } from './entry-match.js'
-import { changesOf, EXAMPLE_CHANGE } from './leaderboard-change.js'
+import { changesOf } from './leaderboard-change.js'
 import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Players']
@@ -54,37 +54,6 @@ export const player: Endpoint<PageRequest, PageRequest> = {
   answer: answerPlayer,
   table: listIn(Player, 'boards'),
   response: Player,
-  example: {
-    playerName: 'Ann',
-    spellings: ['ann'],
-    total: 1,
-    boards: [
-      {
-        leaderboardId: 1,
-        leaderboardName: 'Best laps',
-        titleId: '4d5307e6',
-        gameName: 'Halo 3',
-        playerName: 'ann',
-        rank: 2,
-        entries: 100,
-        percentile: 99,
-        rating: '01:02.345',
-        timeMs: 62_345,
-        timeFormatted: '1:02.345',
-        isTime: true,
-        next: {
-          rank: 1,
-          playerName: 'bob',
-          rating: '01:02.300',
-          timeMs: 62_300,
-          timeFormatted: '1:02.300',
-          isTime: true,
-          gap: 45
-        },
-        observedAt: '2026-03-14T20:00:00.000Z'
-      }
-    ]
-  },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 
@@ -114,7 +83,6 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   },
   table: listOf(LeaderboardChanges),
   response: LeaderboardChanges,
-  example: [{ ...EXAMPLE_CHANGE, changeType: 'new', previousRank: null, previousRating: null, previousTimeMs: null }],
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 
@@ -145,8 +113,7 @@ export const playerUsers: Endpoint<{ playerName: string }, { playerName: string 
     return { body: { playerName, users } }
   },
   table: listIn(PlayerUsers, 'users'),
-  response: PlayerUsers,
-  example: { playerName: 'lucky badger', users: [{ username: 'LuckyBadger', gamertag: 'Lucky Badger' }] }
+  response: PlayerUsers
 }
 
 /** `GET /api/datasearch/suggest`: names for a search box. */
@@ -172,8 +139,7 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { q: string;
     row: z.object({ name: z.string() }),
     rows: (body) => (body as SuggestedPlayers).results.map((name) => ({ name }))
   },
-  response: SuggestedPlayers,
-  example: { results: ['ann', 'Anna'], count: 2 }
+  response: SuggestedPlayers
 }
 
 /** Returns one spelling of each player's name that begins with a text. */

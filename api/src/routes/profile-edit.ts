@@ -133,17 +133,6 @@ export const editProfile: Action<{ username: string }, Fields> = {
   },
   act: (_parameters, fields, context) => edit(fields, context),
   response: EditedProfile,
-  example: {
-    avatar_url: 'https://images.example.org/badger.png',
-    avatar_hue: 120,
-    chat_profile_url: 'https://chat.example.org/users/12345678901234567',
-    display_name_override: 'Badger',
-    linked_gamertag: 'Lucky Badger',
-    console_verified: true,
-    bio: 'Racing since 2004.',
-    social_links: [{ platform: 'videos', url: 'https://videos.example.org/badger' }],
-    sync_avatar_from_chat: false
-  },
   refuses: ['profile_not_owned', 'chat_link_missing', 'chat_profile_unknown', 'chat_away']
 }
 

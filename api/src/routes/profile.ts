@@ -49,43 +49,6 @@ export const profile: Endpoint<{ username: string }, ProfileRequest> = {
   ],
   answer: async (request, context) => ({ body: await answerProfile(request, context) }),
   response: ProfileSummary,
-  example: {
-    username: 'LuckyBadger',
-    profile: {
-      avatar_url: 'https://images.example.org/badger.png',
-      chat_profile_url: 'https://chat.example.org/users/12345678901234567',
-      display_name_override: null,
-      linked_gamertag: 'Lucky Badger',
-      console_verified: true,
-      bio: 'Evenings, mostly.',
-      social_links: [{ platform: 'Video', url: 'https://video.example.org/luckybadger' }]
-    },
-    playTime: {
-      totalMinutes: 4321,
-      lastState: 'online',
-      currentGame: 'Halo 2',
-      lastPlayedGame: 'Halo 2',
-      lastPlayedAt: '2026-03-14T20:00:00.000Z',
-      lastOnlineAt: '2026-03-14T20:00:00.000Z',
-      lastCheckTs: '2026-03-14T20:00:00.000Z',
-      daysSeen: 97
-    },
-    achievementScore: 45,
-    achievementCount: 5,
-    newUnlocks: [
-      {
-        unlockedAt: '2026-03-13T21:14:00.000Z',
-        achievementId: 17,
-        achievementKey: 'on-the-board',
-        achievementName: 'On the Board (Network)',
-        gameName: 'Network',
-        points: 5
-      }
-    ],
-    leaderboardPlayerName: 'Lucky Badger',
-    leaderboardStats: { leaderboardsOn: 12, top10Count: 3 },
-    usesExplicitConsoleGamertag: true
-  },
   refuses: ['user_unknown']
 }
 

@@ -22,9 +22,6 @@ const PATH = '/api/profile/:username/reputation'
 /** A rating is retried when a user was created or erased concurrently. */
 const TRIES_MAX = 3
 
-const totalsExample = { average: 4.91, ratingCount: 1, effectiveVotes: 11, priorOnly: false }
-const verdictExample = { stars: 4, comment: 'Good sport.', createdAt: '2026-03-14T20:00:00.000Z' }
-
 type ReputationRequest = UserRequest & { readonly feedbackLimit: number }
 
 /** `GET /api/profile/:username/reputation`: the ratings of a user; with a session, also the rating by its user. */
@@ -49,7 +46,6 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, R
   answerTo: (request, viewer, context) => answerReputation(request, viewer.userKey, context),
   table: listIn(Reputation, 'feedback'),
   response: Reputation,
-  example: { ...totalsExample, feedback: [{ raterUsername: 'CalmOtter', ...verdictExample }], viewer: null },
   refuses: ['user_unknown']
 }
 
@@ -78,7 +74,6 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
   bodyExample: { stars: 4, comment: 'Good sport.' },
   act: ({ username }, { stars, comment }, context) => rate(userRequest(username), { stars, comment }, context),
   response: RatingGiven,
-  example: { success: true, reputation: totalsExample, viewer: verdictExample },
   refuses: ['user_unknown', 'rating_of_self']
 }
 

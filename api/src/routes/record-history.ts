@@ -97,28 +97,6 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   },
   table: listIn(LeaderboardRecords, 'records'),
   response: LeaderboardRecords,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    leaderboardId: '1',
-    name: 'Best laps',
-    listed: true,
-    total: 1,
-    records: [
-      {
-        playerName: 'ann',
-        rating: '01:02.345',
-        timeMs: 62_345,
-        timeFormatted: '1:02.345',
-        isTime: true,
-        setAt: '2026-03-01T18:22:05.000Z',
-        fromAt: '2026-03-01T18:22:05.000Z',
-        toAt: null,
-        fromIsFirstSight: true,
-        isContested: false
-      }
-    ]
-  },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: ['game_unknown', 'leaderboard_unknown', 'leaderboard_not_yet_known']
 }
@@ -202,25 +180,6 @@ export const recentlySetRecords: Endpoint<z.infer<typeof recentInput>, RecentReq
   },
   table: listOf(RecentRecords),
   response: RecentRecords,
-  example: [
-    {
-      titleId: '4d5307e6',
-      gameName: 'Halo 3',
-      leaderboardId: 1,
-      leaderboardName: 'Best laps',
-      playerName: 'ann',
-      rating: '01:02.345',
-      timeMs: 62_345,
-      timeFormatted: '1:02.345',
-      isTime: true,
-      setAt: '2026-03-01T18:22:05.000Z',
-      previousPlayerName: 'bob',
-      previousRating: '01:02.999',
-      previousTimeMs: 62_999,
-      isContested: true,
-      isCurrent: true
-    }
-  ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: ['game_unknown']
 }

@@ -43,13 +43,7 @@ export const search: Endpoint<Request, Request> = {
     }
   },
   table: listOfKinds(SearchResults),
-  response: SearchResults,
-  example: [
-    { kind: 'game', name: 'Halo 3', titleId: '4d5307e6' },
-    { kind: 'board', name: 'Halo laps', titleId: '4d5307e6', gameName: 'Halo 3', leaderboardId: 1, listed: true },
-    { kind: 'player', name: 'HaloFan' },
-    { kind: 'user', name: 'halofan' }
-  ]
+  response: SearchResults
 }
 
 async function gamesNamed(q: string, { catalog }: AnswerContext) {

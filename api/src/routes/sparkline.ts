@@ -49,12 +49,7 @@ export const sparklines: Endpoint<{ days: number }, Request> = {
     return { body: { from: shownInstant(fromMs), stepSeconds: stepMs / 1000, titles } }
   },
   table: listIn(Sparklines, 'titles'),
-  response: Sparklines,
-  example: {
-    from: '2026-03-12T00:00:00.000Z',
-    stepSeconds: 86_400,
-    titles: [{ titleId: '4d5307e6', name: 'Halo 3', online: [398, null, 412] }]
-  }
+  response: Sparklines
 }
 
 function rollupOf(stepMs: number) {

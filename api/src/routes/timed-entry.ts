@@ -5,7 +5,7 @@ import { listIn } from '../answers/table.js'
 import { rowsOf } from '../queries/query.js'
 import { type TimedRow, timesNear, titleTimesNear } from '../queries/timed-entry.js'
 import { integer, time } from '../request/parameters.js'
-import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
+import { entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 import { titleParameter } from './known-game.js'
 
 /**
@@ -50,13 +50,6 @@ export const searchByTime: Endpoint<
   },
   table: listIn(TimeMatches, 'results'),
   response: TimeMatches,
-  example: {
-    searchTime: '1:02.345',
-    searchTimeMs: 62_345,
-    tolerance: 100,
-    results: [{ ...entryExample, rating: '01:02.340', time_ms: 62_340, time_formatted: '1:02.340', difference_ms: 5 }],
-    count: 1
-  },
   refuses: ['title_unknown']
 }
 

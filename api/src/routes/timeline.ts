@@ -70,32 +70,6 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   answer: answerTimeline,
   table: listOfKinds(Timeline),
   response: Timeline,
-  example: [
-    {
-      kind: 'unlock',
-      at: '2026-03-14T20:00:00.000Z',
-      achievementId: 17,
-      achievementKey: 'on-the-board',
-      achievementName: 'On the Board (Network)',
-      gameName: 'Network',
-      points: 5
-    },
-    {
-      kind: 'rank',
-      at: '2026-03-14T19:55:00.000Z',
-      titleId: '4d5307e6',
-      gameName: 'Halo 3',
-      leaderboardId: 1,
-      leaderboardName: 'Best laps',
-      playerName: 'Lucky Badger',
-      previousRank: null,
-      newRank: 12,
-      rating: '01:02.345',
-      timeMs: 62_345,
-      timeFormatted: '1:02.345',
-      isTime: true
-    }
-  ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: ['user_unknown', 'cursor_invalid']
 }

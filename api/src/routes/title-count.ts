@@ -68,21 +68,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
     return { body }
   },
   table: valuesOf(OnlineUsers),
-  response: OnlineUsers,
-  example: {
-    'Halo 3': {
-      name: 'Halo 3',
-      online: 412,
-      titleId: '4d5307e6',
-      image: 'https://example.org/halo3.png',
-      publisher: 'Microsoft Game Studios',
-      activeLobbies: 31,
-      sessionCount: 31,
-      activeLobbyPlayers: 188,
-      hasActiveSession: true,
-      lobbyHostNames: ['ann', 'bob']
-    }
-  }
+  response: OnlineUsers
 }
 
 /** `GET /api/title/:titleId/online-users/history`: players of one title over time. */
@@ -111,10 +97,6 @@ export const titleOnlineHistory: Endpoint<
     response: TitleOnlineHistory,
     keyOf: ({ titleId }) => ({ titleId })
   }),
-  example: [
-    { recorded_at: '2026-03-14 20:00:00', online_count: 401, min: 380, average: 391.2, samples: 5 },
-    { recorded_at: '2026-03-14 20:05:00', online_count: 412, min: 399, average: 405.6, samples: 5 }
-  ],
   refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
 }
 
@@ -158,17 +140,6 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
   },
   table: listOf(TopGames),
   response: TopGames,
-  example: [
-    {
-      titleId: '4d5307e6',
-      name: 'Halo 3',
-      peak: 412,
-      peakAt: '2026-03-14T20:31:00.000Z',
-      average: 230.7,
-      samples: 43_200,
-      activeHours: 720
-    }
-  ],
   refuses: ['window_invalid']
 }
 

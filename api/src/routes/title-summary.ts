@@ -73,22 +73,6 @@ export const titleSummary: Endpoint<{ titleId: string }, Request> = {
     }
   },
   response: TitleSummary,
-  example: {
-    titleId: '4d5307e6',
-    name: 'Halo 3',
-    online: 412,
-    onlineAt: '2026-03-14T20:31:00.000Z',
-    change24h: 31,
-    change7d: -12,
-    change30d: null,
-    peak24h: 418,
-    peak: 5120,
-    peakAt: '2023-11-18T19:02:00.000Z',
-    rank: 1,
-    titles: 95,
-    lobbies: 31,
-    lobbyPlayers: 188
-  },
   refuses: ['title_unknown']
 }
 

@@ -29,14 +29,6 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
     return { body: { titleId, name, title, image, publisher, releaseDate } }
   },
   response: Game,
-  example: {
-    titleId: '4d5307e6',
-    name: 'Halo 3',
-    title: 'Halo 3',
-    image: 'https://example.org/halo3.png',
-    publisher: 'Microsoft Game Studios',
-    releaseDate: '2007-09-25'
-  },
   refuses: ['game_unknown']
 }
 
@@ -66,6 +58,5 @@ export const gameNames: Endpoint<{ fields: (typeof FIELDS)[number] }, { fields: 
     columns: ({ fields }) => (fields === 'names' ? ['name'] : undefined),
     rows: (body) => (body as (string | object)[]).map((each) => (typeof each === 'string' ? { name: each } : each))
   },
-  response: Games,
-  example: ['Crackdown', 'Halo 3', 'Halo 3 [4d530800]']
+  response: Games
 }

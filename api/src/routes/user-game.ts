@@ -31,19 +31,6 @@ export const userGames: Endpoint<{ username: string }, UserRequest> = {
   answer: async (request, context) => ({ body: await answerGames(request, context) }),
   table: listIn(UserGames, 'games'),
   response: UserGames,
-  example: {
-    games: [
-      {
-        gameName: 'Halo 2',
-        titleId: '4d530064',
-        imageUrl: 'https://images.example.org/halo2.png',
-        totalMinutes: 4321,
-        lastPlayedAt: 1_773_518_400_000
-      }
-    ],
-    leaderboardSupplement: false,
-    hasPlayTimeTracking: true
-  },
   refuses: ['user_unknown']
 }
 

@@ -44,30 +44,6 @@ export const userScores: Endpoint<ScoresInput, ScoresRequest> = {
   answer: async (request, context) => ({ body: await answerScores(request, context) }),
   table: listIn(UserScores, 'scores'),
   response: UserScores,
-  example: {
-    playerName: 'Lucky Badger',
-    explicitConsoleGamertag: 'Lucky Badger',
-    usingSiteUsernameFallback: false,
-    scores: [
-      {
-        leaderboardId: 1,
-        leaderboardName: 'Best laps',
-        titleId: '4d5307e6',
-        gameName: 'Halo 3',
-        playerName: 'Lucky Badger',
-        rank: 1,
-        entries: 100,
-        percentile: 99,
-        rating: '01:02.345',
-        timeMs: 62_345,
-        timeFormatted: '1:02.345',
-        isTime: true,
-        next: null,
-        observedAt: '2026-03-14T20:00:00.000Z',
-        change30d: 45
-      }
-    ]
-  },
   refuses: ['user_unknown']
 }
 

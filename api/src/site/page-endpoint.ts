@@ -36,7 +36,6 @@ export function pageEndpoint(page: Page, needs: PageNeeds): Endpoint {
     // A GET form sends its empty fields too.
     input: Object.assign(z.preprocess(withoutBlanks, page.input), { shape: page.input.shape }),
     response: z.unknown(),
-    example: '',
     resolve: async (input, context) => {
       const query = queryOf(page, input)
       const parts = Object.entries(await page.parts(input, { ...context, query }))

@@ -99,7 +99,6 @@ export const counts: Endpoint<Counts, Counts & { fromMs: number; toMs: number }>
   headers: () => ({ 'X-Resolution-Seconds': '0' }),
   answer: async (resolved, { tables, signal }) => ({ body: await tables.json('SELECT counts', resolved, { signal }) }),
   response: z.array(z.object({ online: z.int() })).meta({ description: 'Counts, oldest first.' }),
-  example: [{ online: 12 }],
   responseHeaders: { 'X-Resolution-Seconds': 'Width of a bucket.' }
 }
 
@@ -114,7 +113,6 @@ export const game: Endpoint<{ game: string }, { game: string }> = {
   reads: () => [{ projection: 'title' }],
   answer: async (resolved) => ({ body: resolved }),
   response: z.object({ game: z.string() }).meta({ description: 'The game.' }),
-  example: { game: 'Halo 3' },
   refuses: ['game_unknown']
 }
 
@@ -129,7 +127,6 @@ export const oldTitle: Endpoint<{ titleId: string }, { titleId: string }> = {
   reads: ({ titleId }) => [{ projection: 'title', key: titleId }],
   answer: async ({ titleId }) => ({ body: { titleId }, headers: { 'X-Made': 'yes' } }),
   response: z.object({ titleId: z.string() }).meta({ description: 'The title.' }),
-  example: { titleId: '4d5307e6' },
   deprecated: { since: new Date('2026-01-01T00:00:00Z'), successor: ({ titleId }) => `/api/title/${titleId}` }
 }
 

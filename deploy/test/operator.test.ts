@@ -8,7 +8,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { z } from 'zod'
 import { backup } from '../src/operate/backup/operation.js'
-import { Status } from '../src/operate/status/operation.js'
+import { replicasAway, Status } from '../src/operate/status/operation.js'
 import { verdictOf } from '../src/operate/status/verdict.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { readiness } from '../src/run/readiness.js'
@@ -173,6 +173,14 @@ test('the operator port answers the command line, and refuses web pages and clie
     200,
     'it answers until load balancers have learned of it'
   )
+})
+
+test('status names each replica with a fault', (t) => {
+  const replica = (address: string, fault?: string) => ({ address, isPinned: fault === undefined, fault })
+  const replicas = () => [replica('http://a:8123/'), replica('http://b:8123/', 'is 40 s behind the other replicas')]
+  t.same(replicasAway({ replicas }), ['the replica http://b:8123/ is 40 s behind the other replicas'])
+  t.same(replicasAway({}), [])
+  t.end()
 })
 
 test('a process is ready while it can do its work, and names what is unavailable', async (t) => {

@@ -118,6 +118,7 @@ export const status = operation({
         ...((readiness.ok && readiness.degraded) || []),
         ...datasets,
         ...state.damageMet,
+        ...replicasAway(engines.clickhouse),
         ...clockBack(runs.newestMs, nowMs)
       ],
       sources,
@@ -135,6 +136,12 @@ export const status = operation({
 function processOf({ clickhouse }: Engines): Status['clickhouse'] {
   const found = clickhouse.process?.()
   return found === undefined ? null : { pid: found.pid ?? null, restarts: found.restarts }
+}
+
+/** Returns the faults of replicas, also of those that this process does not use. */
+export function replicasAway({ replicas }: Pick<Engines['clickhouse'], 'replicas'>): string[] {
+  const found = replicas?.() ?? []
+  return found.flatMap(({ address, fault }) => (fault === undefined ? [] : [`the replica ${address} ${fault}`]))
 }
 
 /** A difference of clocks that no transfer explains. */

@@ -1,6 +1,6 @@
 import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { query } from './query.js'
+import { query, within } from './query.js'
 import { HourCut } from './series.js'
 
 /*
@@ -171,8 +171,7 @@ export const hoursOfDay = query({
         (h.lobbies_max, -toUnixTimestamp64Milli(h.lobbies_max_at)) AS top
       FROM {match_list_hour: Identifier} AS h FINAL
       WHERE h.title_id = {titleId: String}
-        AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-        AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
+        AND ${within('h.hour', 'firstHour', 'lastHour')}
       UNION ALL
       SELECT toDateTime(toStartOfHour(m.ts), 'UTC') AS hour, toHour(m.ts) AS hour_utc, toUInt64(1) AS lists,
         length(m.hosts) AS lobbies,
@@ -180,13 +179,7 @@ export const hoursOfDay = query({
       FROM {match_list: Identifier} AS m FINAL
       WHERE m.title_id = {titleId: String}
         AND (
-          (
-            m.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-            AND m.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-          ) OR (
-            m.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-            AND m.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-          )
+          ${within('m.ts', 'from', 'firstHour')} OR ${within('m.ts', 'lastHour', 'to')}
         )
     ) AS s
     GROUP BY s.hour_utc

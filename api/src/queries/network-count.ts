@@ -1,7 +1,7 @@
 import { Count, RecordedAt } from '@gamenet/schemas'
 import { z } from 'zod'
 import { NETWORK_COUNTS, RowsCut, rowsSql } from './count-rows.js'
-import { query } from './query.js'
+import { query, within } from './query.js'
 import { meanSql, seriesQueries } from './series-statements.js'
 
 /*
@@ -104,6 +104,5 @@ export const networkActivity = query({
       toUInt32(uniqExact(c.ts)) AS instants
     FROM {network_count: Identifier} AS c FINAL
     WHERE c.metric IN ('registered', 'online', 'lobbies')
-      AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
+      AND ${within('c.ts', 'from', 'to')}`
 })

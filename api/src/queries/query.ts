@@ -15,6 +15,12 @@ export function query<Params extends Parameters, Row>(definition: Query<Params, 
   return definition
 }
 
+/** Returns the condition that a column's instant is in a window, whose bounds are parameters in milliseconds. */
+export function within(column: string, from: string, to: string): string {
+  const at = (parameter: string) => `fromUnixTimestamp64Milli({${parameter}: Int64}, 'UTC')`
+  return `(${column} >= ${at(from)} AND ${column} < ${at(to)})`
+}
+
 type Options = { readonly signal?: AbortSignal }
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { firstUnknown, knownEvents, knownUndone } from './known-events.js'
-import { query } from './query.js'
+import { query, within } from './query.js'
 import { HourCut, MONDAY_SHIFT_SECONDS, POINTS_MAX, WEEK_SECONDS } from './series.js'
 
 /**
@@ -71,11 +71,9 @@ function queriesOf<Key extends z.ZodRawShape, Row>(
 
 type KnownSeries = SeriesTable & { readonly table: 'title_count' | 'network_count'; readonly event: string }
 
-const at = (parameter: string) => `fromUnixTimestamp64Milli({${parameter}: Int64}, 'UTC')`
-
 function ofEvents({ table, key, parameter, event }: KnownSeries, from: string, to: string): string {
   const ofKey = table === 'title_count' ? `e.${key} = {${parameter}: String} AND ` : ''
-  return `${ofKey}${event} IS NOT NULL AND e.observed_at >= ${at(from)} AND e.observed_at < ${at(to)}`
+  return `${ofKey}${event} IS NOT NULL AND ${within('e.observed_at', from, to)}`
 }
 
 /**
@@ -89,7 +87,7 @@ function changedSql(series: KnownSeries): string {
       toFloat64(toUnixTimestamp64Milli(maxOrNull(c.ts))) AS lastMs
     FROM (
       SELECT d.ts AS ts FROM {${table}: Identifier} AS d
-      WHERE d.${key} = {${parameter}: String} AND d.ts >= ${at('from')} AND d.ts < ${at('to')}
+      WHERE d.${key} = {${parameter}: String} AND ${within('d.ts', 'from', 'to')}
         AND d.position >= ${firstUnknown(table, ofEvents(series, 'from', 'to'))}
       UNION ALL${knownUndone(table, 'e.observed_at AS ts', ofEvents(series, 'from', 'to'))}
     ) AS c`
@@ -105,7 +103,7 @@ function knownRows(series: KnownSeries): string {
   return `(
       SELECT r.${key} AS ${key}, r.ts AS ts, r.${value} AS ${value}
       FROM {${table}: Identifier} AS r FINAL
-      WHERE r.${key} = {${parameter}: String} AND (r.ts < ${at('knownFrom')} OR r.ts >= ${at('knownTo')})
+      WHERE r.${key} = {${parameter}: String} AND NOT ${within('r.ts', 'knownFrom', 'knownTo')}
       UNION ALL
       SELECT {${parameter}: String} AS ${key}, k.ts AS ts, argMax(k.value, k.position) AS ${value}
       FROM (${knownEvents(table, columns, ofEvents(series, 'knownFrom', 'knownTo'))}
@@ -132,8 +130,7 @@ function samplesSql(series: SeriesTable, as: string, instants: Instants): string
         SELECT count() <= ${POINTS_MAX} FROM (
           SELECT 1 FROM ${fromSql(series, 'n')}
           WHERE n.${key} = {${parameter}: String}
-            AND n.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-            AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+            AND ${within('n.ts', 'from', 'to')}
           LIMIT ${POINTS_MAX + 1}
         )
       )`
@@ -151,8 +148,7 @@ function samplesSql(series: SeriesTable, as: string, instants: Instants): string
     SELECT ${instantSql(instants, 'c.ts')} AS recorded_at, c.${value} AS ${as}
     FROM ${fromSql(series, 'c')}
     WHERE c.${key} = {${parameter}: String}
-      AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')${instants === 'typed' ? '' : isFew}
+      AND ${within('c.ts', 'from', 'to')}${instants === 'typed' ? '' : isFew}
     ORDER BY c.ts`
 }
 
@@ -168,9 +164,9 @@ function bucketSql(seconds: string): string {
  */
 function bucketsSql(series: SeriesTable, as: string, instants: Instants): string {
   const { table, value, key, parameter, rows } = series
-  const isKnown = (ts: string) => `${ts} >= ${at('knownFrom')} AND ${ts} < ${at('knownTo')}`
-  const ofHours = rows === undefined ? '' : `AND NOT (${isKnown('h.hour')})`
-  const orKnown = rows === undefined ? '' : ` OR (${isKnown('c.ts')} AND c.ts >= ${at('from')} AND c.ts < ${at('to')})`
+  const isKnown = (ts: string) => within(ts, 'knownFrom', 'knownTo')
+  const ofHours = rows === undefined ? '' : `AND NOT ${isKnown('h.hour')}`
+  const orKnown = rows === undefined ? '' : ` OR (${isKnown('c.ts')} AND ${within('c.ts', 'from', 'to')})`
   return `
     SELECT
       ${instantSql(instants, 'fromUnixTimestamp(s.bucket)')} AS recorded_at,
@@ -184,8 +180,7 @@ function bucketsSql(series: SeriesTable, as: string, instants: Instants): string
         h.max AS highest, h.min AS lowest, h.sum AS total, toUInt64(h.samples) AS counted
       FROM {${table}_hour: Identifier} AS h FINAL
       WHERE h.${key} = {${parameter}: String}
-        AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-        AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC') ${ofHours}
+        AND ${within('h.hour', 'firstHour', 'lastHour')} ${ofHours}
       UNION ALL
       SELECT
         ${bucketSql('toUnixTimestamp(c.ts)')} AS bucket,
@@ -193,13 +188,7 @@ function bucketsSql(series: SeriesTable, as: string, instants: Instants): string
       FROM ${fromSql(series, 'c')}
       WHERE c.${key} = {${parameter}: String}
         AND (
-          (
-            c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-            AND c.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-          ) OR (
-            c.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-            AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-          )${orKnown}
+          ${within('c.ts', 'from', 'firstHour')} OR ${within('c.ts', 'lastHour', 'to')}${orKnown}
         )
     ) AS s
     GROUP BY s.bucket
@@ -220,8 +209,7 @@ function pointCountSql(series: SeriesTable): string {
       SELECT DISTINCT intDiv(toUnixTimestamp64Milli(c.ts), {widthMs: UInt64}) AS bucket
       FROM ${fromSql(series, 'c', '')}
       WHERE c.${key} = {${parameter}: String}
-        AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-        AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        AND ${within('c.ts', 'from', 'to')}
       LIMIT ${POINTS_MAX + 1}
     )`
 }

@@ -1,6 +1,6 @@
 import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { query } from './query.js'
+import { query, within } from './query.js'
 import { DayCut } from './series.js'
 import { seriesQueries } from './series-statements.js'
 
@@ -90,13 +90,7 @@ export const titleActivity = query({
         sum(toUInt64(h.samples)) AS samples,
         countIf(h.max > 0) AS active
       FROM {title_count_hour: Identifier} AS h FINAL
-      WHERE (
-          h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-          AND h.hour < fromUnixTimestamp64Milli({firstDay: Int64}, 'UTC')
-        ) OR (
-          h.hour >= fromUnixTimestamp64Milli({lastDay: Int64}, 'UTC')
-          AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-        )
+      WHERE ${within('h.hour', 'firstHour', 'firstDay')} OR ${within('h.hour', 'lastDay', 'lastHour')}
       GROUP BY h.title_id
       UNION ALL
       SELECT
@@ -106,13 +100,7 @@ export const titleActivity = query({
         count() AS samples,
         uniqExactIf(toStartOfHour(c.ts), c.online > 0) AS active
       FROM {title_count: Identifier} AS c FINAL
-      WHERE (
-          c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-          AND c.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-        ) OR (
-          c.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-          AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-        )
+      WHERE ${within('c.ts', 'from', 'firstHour')} OR ${within('c.ts', 'lastHour', 'to')}
       GROUP BY c.title_id
     ) AS s
     GROUP BY s.title_id`

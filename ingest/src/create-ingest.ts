@@ -1,5 +1,6 @@
 import {
   type LogExtents,
+  type Logger,
   type Provenance,
   SCRAPE_SOURCES,
   type ScrapeRan,
@@ -24,7 +25,7 @@ import { gamesSource } from './scrape/games.js'
 import { matchesSource } from './scrape/matches.js'
 import { networkSource } from './scrape/network.js'
 import { playersSource } from './scrape/players.js'
-import { type Logger, runSource } from './scrape/run-source.js'
+import { runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, singleRunner } from './scrape/runner.js'
 import { schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'

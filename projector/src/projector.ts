@@ -1,5 +1,6 @@
 import {
   type Backoff,
+  type Logger,
   loadCheckpoint,
   type PartitionExtent,
   pause,
@@ -18,11 +19,10 @@ import { createLoader, type Loader, type ReadingSide, type Share } from './load/
 import { type LagSeconds, type LogState, projectorMetrics } from './load/projector-metrics.js'
 import { keysUnknown, type SealKeys } from './load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'
-import type { Logger } from './logger.js'
 import { type CatchUpWatch, nextPass, type Target, waitForTargets } from './project/caught-up.js'
 import { LagClock } from './project/lag-clock.js'
 import { lagOf } from './project/plan.js'
-import { answeredExtents, topicProgress } from './project/progress.js'
+import { answeredExtents, placed, type TopicProgress, topicProgress } from './project/progress.js'
 import { ProjectionRunner, type ProjectionState } from './project/run-projections.js'
 import { projections } from './projections/projections.js'
 import type { ImportUndos, Rebuilds } from './rebuild/contract.js'
@@ -96,17 +96,7 @@ export type ProjectorOptions = {
   readonly backoff?: Backoff
 }
 
-export type TopicStatus = {
-  readonly topic: string
-  /**
-   * Per partition: the offset of the next append (`head`, null while the log is unavailable), and the loaded position.
-   */
-  readonly partitions: readonly {
-    readonly epoch: number
-    readonly partition: number
-    readonly head: number | null
-    readonly loaded: number
-  }[]
+export type TopicStatus = TopicProgress & {
   /** Events of the log that are not loaded; null while it is unavailable. */
   readonly lag: number | null
   /** Age of the oldest event that is not loaded. */
@@ -406,7 +396,7 @@ async function logStateOf(loader: Loader, checkpoints: () => Checkpoints, lagClo
   const before = checkpoints()
   const extents = await answeredExtents(loader)
   return {
-    lag: lagByTopic(extents, checkpoints()),
+    lag: new Map([...extents].map(([topic, partitions]) => [topic, lagIn(topic, partitions, checkpoints())])),
     lagSeconds: observedLag(lagClock, extents, checkpoints()),
     stalled: stallsOf(loader, extents, before)
   }
@@ -442,19 +432,8 @@ function stallsOf(loader: Loader, extents: Extents, checkpoints: Checkpoints): S
   const met = loader.stalled().filter(({ topic, epoch, partition, wanted }) => {
     return checkpoints.next(loadCheckpoint(topic), epoch, partition) <= wanted
   })
-  const all = [...met, ...stalledPartitions(flat(extents), checkpoints)]
+  const all = [...met, ...stalledPartitions(placed(extents), checkpoints)]
   return [...new Map(all.map((each) => [`${each.topic}/${each.epoch}/${each.partition}`, each])).values()]
-}
-
-function flat(extents: Extents): (PartitionExtent & { topic: string })[] {
-  return [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
-}
-
-function lagByTopic(
-  extents: ReadonlyMap<string, readonly PartitionExtent[]>,
-  checkpoints: Checkpoints
-): ReadonlyMap<string, number> {
-  return new Map([...extents].map(([topic, partitions]) => [topic, lagIn(topic, partitions, checkpoints)]))
 }
 
 function lagIn(topic: string, extents: readonly PartitionExtent[], checkpoints: Checkpoints): number {

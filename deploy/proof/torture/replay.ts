@@ -1,5 +1,5 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { type Logger, sealKeys } from '@gamenet/ingest'
+import { sealKeys } from '@gamenet/ingest'
 import {
   createProjector,
   dataTables,
@@ -10,7 +10,7 @@ import {
   storeOver
 } from '@gamenet/projector'
 import { readInline } from '@gamenet/projector/testing'
-import { topics } from '@gamenet/schemas'
+import { type Logger, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
 /**

@@ -21,7 +21,9 @@ export async function unwritableDisk(path: string, error: unknown): Promise<Fail
   const directory = resolve(path)
   const isSaid = saysUnwritable(error)
   const at = isSaid ? await placeOf(error, directory) : directory
-  const said = isExplained(error) ? `${error.message.replace(/\.?$/, '.')} ` : ''
+  // A sentence for the user is shown on a full disk too.
+  const isExplained = error instanceof FailureError || error instanceof LogDamaged
+  const said = isExplained ? `${error.message.replace(/\.?$/, '.')} ` : ''
   const [disk] = await readSpace([at]).catch(() => [])
   // Any error on such a disk is likely to be of it, unless it has its own sentence.
   const isGuessed = said === '' && !isSaid
@@ -46,11 +48,6 @@ async function placeOf(error: unknown, directory: string): Promise<string> {
   const isOfTemporary =
     temporary !== undefined && temporary.freeBytes < FULL_BYTES && (own?.freeBytes ?? 0) >= FULL_BYTES
   return isOfTemporary ? tmpdir() : directory
-}
-
-/** Returns whether an error has its own sentence for the user, which is shown on a full disk too. */
-function isExplained(error: unknown): error is Error {
-  return error instanceof FailureError || error instanceof LogDamaged
 }
 
 /** Returns the path that the first error with one wrote to: the error itself, or its cause. */

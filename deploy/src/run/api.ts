@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ApiNeeds, actions, addExample, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
+import { actions, addExample, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
 import { foldRecords } from '@gamenet/projector'
 import { Refusal, withServing } from '@gamenet/schemas'
-import type { FastifyInstance } from 'fastify'
 import { scrapePeriods } from '../config.js'
 import { fileFailure } from '../data-directory/file-failure.js'
 import { engineFailure, noteDamage } from '../stores/engine-failures.js'
@@ -78,7 +77,7 @@ export async function openApi(needs: Needs): Promise<string> {
         perAddress: config.EXPORTS_PER_ADDRESS,
         requireSpace: (bytes) => engines.disk.requireSpace(bytes, 'An answer as a file')
       },
-      serviceAuth: await serviceAuthFile(authUrl),
+      serviceAuth: { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl },
       sdk: { folder: SDK, version: VERSION },
       version: VERSION,
       registry,
@@ -88,7 +87,7 @@ export async function openApi(needs: Needs): Promise<string> {
       ready: readiness.ready
     },
     async (app) => {
-      await addPages(app, authUrl)
+      await addExample(app, { folder: EXAMPLE, authUrl, version: VERSION })
       app.addHook('onError', async (_request, _reply, error: unknown) => {
         if (!(error instanceof Refusal && error.code === 'data_damaged')) return
         // Files of datasets have a line of their own.
@@ -111,14 +110,4 @@ function chatOf({ config, demo }: Needs): ChatSettings | undefined {
   const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
   if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
   return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
-}
-
-/** Returns the browser SDK that the API serves, configured for this auth service. */
-async function serviceAuthFile(authUrl: string | undefined): Promise<NonNullable<ApiNeeds['serviceAuth']>> {
-  return { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl }
-}
-
-/** Adds the pages that the API serves. */
-async function addPages(app: FastifyInstance, authUrl: string | undefined): Promise<void> {
-  await addExample(app, { folder: EXAMPLE, authUrl, version: VERSION })
 }

@@ -1,10 +1,6 @@
 import { errorMessage } from '@gamenet/schemas'
-import type { Finding } from './damage-report.js'
 
 const REASON_LENGTH_MAX = 300
-
-/** A finding, with the engine's whole message. */
-export type Damage = Finding
 
 /** Returns an engine's message on one line without its stack. */
 export function shown(text: string): string {
@@ -16,9 +12,4 @@ export function shown(text: string): string {
 export function reasonOf(error: unknown): string {
   const said = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return shown(errorMessage(said))
-}
-
-/** Returns a finding as reports have it. */
-export function shownFinding(finding: Damage): Finding {
-  return { ...finding, what: shown(finding.what) }
 }

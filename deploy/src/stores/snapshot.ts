@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DatasetPosition, datasetPosition, datasets } from '@gamenet/api'
+import { datasetPosition, datasets } from '@gamenet/api'
 import type { ClickHouse } from '@gamenet/engines'
 import { makeFolder } from '@gamenet/engines/files'
 import { readSide, storeOver } from '@gamenet/projector'
@@ -52,7 +52,7 @@ export async function takeSnapshot(tables: ClickHouse['control'], folder: string
     directory,
     database,
     takenAt,
-    position: positionText(positions),
+    position: positions.map((each) => `${each.dataset}=${each.epoch}/${each.partition}/${each.next}`).join(' '),
     tables: rows.map(({ table, definition }) => {
       return { name: bareName.get(String(table)) ?? '', definition: String(definition) }
     }),
@@ -66,8 +66,4 @@ export async function removeSnapshots(folder: string): Promise<void> {
     if (isRunning(Number.parseInt(name, 10))) continue
     await rm(join(folder, SNAPSHOTS, name), { recursive: true, force: true })
   }
-}
-
-function positionText(positions: readonly DatasetPosition[]): string {
-  return positions.map(({ dataset, epoch, partition, next }) => `${dataset}=${epoch}/${partition}/${next}`).join(' ')
 }

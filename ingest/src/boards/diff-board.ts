@@ -1,18 +1,9 @@
-import type { EntryChange, LeaderboardEntryChanged } from '@gamenet/schemas'
+import type { EntryChange, LeaderboardEntryChanged, Standing } from '@gamenet/schemas'
 import type { BoardEntry } from '../pages/board-table.js'
 import { orderKeys } from './order-keys.js'
 
 /** The last known state of an entry: a row of `leaderboard_entry` that is not gone. */
-export type KnownEntry = {
-  readonly playerName: string
-  /** 1 for the first entry with exactly this name. */
-  readonly occurrence: number
-  readonly rating: string
-  /** Milliseconds; null for a score. */
-  readonly timeMs: number | null
-  /** Null for an imported entry. */
-  readonly order: number | null
-  readonly step: number | null
+export type KnownEntry = Omit<Standing, 'isAscending' | 'statedRank'> & {
   /** Values between name and rating, by name; absent if there are none. */
   readonly details?: Readonly<Record<string, string>>
 }

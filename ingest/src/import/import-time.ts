@@ -39,15 +39,10 @@ export type TimeReader = (text: string) => ReadTime | WallTime
  */
 export function readTime(text: string): ReadTime {
   if (text !== lastText) {
-    lastTime = inUtc(timeOf(text))
+    lastTime = inUtc(readLocalTime(text))
     lastText = text
   }
   return lastTime
-}
-
-/** Parses as {@link readTime} does, but leaves times without a zone to the caller. */
-export function readLocalTime(text: string): ReadTime | WallTime {
-  return timeOf(text)
 }
 
 /** Returns a wall time as UTC. */
@@ -57,9 +52,10 @@ export function inUtc(time: ReadTime | WallTime): ReadTime {
 
 /** Cache of the last row's time: files list all titles of one minute one after another. */
 let lastText = ''
-let lastTime = inUtc(timeOf(''))
+let lastTime = inUtc(readLocalTime(''))
 
-function timeOf(text: string): ReadTime | WallTime {
+/** Parses as {@link readTime} does, but leaves times without a zone to the caller. */
+export function readLocalTime(text: string): ReadTime | WallTime {
   const match = WRITTEN.exec(text)
   if (match !== null) {
     const [, year, , month, day, hour = '00', minute = '00', second = '00', fraction, zone, sign, hours, minutes] =

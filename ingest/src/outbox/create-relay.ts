@@ -1,8 +1,7 @@
-import { backoffMs, withTimeout } from '@gamenet/schemas'
+import { backoffMs, type Logger, withTimeout } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
-import type { Logger } from '../scrape/run-source.js'
 import type { Outbox } from './outbox.js'
 import { type Round, relayOnce } from './relay-outbox.js'
 

@@ -40,14 +40,9 @@ type Row = Omit<BoardEntry, 'timeMs' | 'occurrence'>
 
 /** Reads the entries of a board. One unreadable row fails it, because a missing row would mean a removal. */
 export function readBoardTable(table: PageElement, source: PageSource): PagePart<readonly BoardEntry[]> {
-  const read = stripedRows(table, source, NAME)
+  const read = stripedRows(table, { source, name: NAME }, entryIn)
   if (!read.ok) return read
-  const rows: Row[] = []
-  for (const [index, cells] of read.rows.entries()) {
-    const row = entryIn(cells)
-    if (typeof row === 'string') return { ok: false, reason: `row ${index + 1} of ${NAME}: ${row}` }
-    rows.push(row)
-  }
+  const rows = read.value
   const times = timesOf(rows)
   const seen = new Map<string, number>()
   const entries: BoardEntry[] = []

@@ -12,15 +12,7 @@ const HOST_LENGTH_MAX = 500
  * Reads the current matches: the first cell is the host; the only cell to its right with CURRENT/MAX has the players.
  */
 export function readMatchTable(table: PageElement, source: PageSource): PagePart<readonly Lobby[]> {
-  const read = stripedRows(table, source, NAME)
-  if (!read.ok) return read
-  const lobbies: Lobby[] = []
-  for (const [index, cells] of read.rows.entries()) {
-    const lobby = lobbyIn(cells)
-    if (typeof lobby === 'string') return { ok: false, reason: `row ${index + 1} of ${NAME}: ${lobby}` }
-    lobbies.push(lobby)
-  }
-  return { ok: true, value: lobbies }
+  return stripedRows(table, { source, name: NAME }, lobbyIn)
 }
 
 function lobbyIn([first, ...others]: readonly PageElement[]): Lobby | string {

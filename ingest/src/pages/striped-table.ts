@@ -1,10 +1,5 @@
 import { childElements, extentOf, hasCommentedOut, hasSwallowed, type PageElement } from './page-tree.js'
-import { brokenTagIn, type PageSource } from './parsed-page.js'
-
-/** Rows with equal numbers of cells, or the table's fault. */
-export type StripedRows =
-  | { readonly ok: true; readonly rows: readonly (readonly PageElement[])[] }
-  | { readonly ok: false; readonly reason: string }
+import { brokenTagIn, type PagePart, type PageSource } from './parsed-page.js'
 
 /** The most matches that one event can hold; the longest boards have some thousand entries. */
 const ROWS_MAX = 100_000
@@ -12,13 +7,18 @@ const ROW_TAG = /<t[rdh][\s/>]/i
 const ROW_OR_END_TAG = /<\/?t[rdh][\s/>]/i
 
 /**
- * Returns all rows of a table of matches or of a board, without headings. One incomplete row fails the table, because a
- * missing row means that a player left.
+ * Reads all rows of a table of matches or of a board, without headings. One incomplete or unreadable row fails the
+ * table, because a missing row means that a player left.
+ * @param read returns a row, or its fault
  */
-export function stripedRows(table: PageElement, source: PageSource, name: string): StripedRows {
+export function stripedRows<Row>(
+  table: PageElement,
+  { source, name }: { readonly source: PageSource; readonly name: string },
+  read: (cells: readonly PageElement[]) => Row | string
+): PagePart<readonly Row[]> {
   const fault = markupFault(table, source, name)
   if (fault !== undefined) return refused(fault)
-  const rows: PageElement[][] = []
+  const rows: Row[] = []
   let width: number | undefined
   for (const section of childElements(table, 'thead', 'tbody', 'tfoot')) {
     for (const row of childElements(section, 'tr')) {
@@ -33,12 +33,16 @@ export function stripedRows(table: PageElement, source: PageSource, name: string
         if (width !== undefined && rowWidth !== width) {
           return refused(`row ${place} of ${name} has ${rowWidth} cells, expected ${width} as above it`)
         }
-        rows.push(cells)
+        const row = read(cells)
+        if (typeof row === 'string') return refused(`row ${place} of ${name}: ${row}`)
+        rows.push(row)
       }
       width = rowWidth
     }
   }
-  return rows.length > ROWS_MAX ? refused(`${name} has ${rows.length} rows, more than ${ROWS_MAX}`) : { ok: true, rows }
+  return rows.length > ROWS_MAX
+    ? refused(`${name} has ${rows.length} rows, more than ${ROWS_MAX}`)
+    : { ok: true, value: rows }
 }
 
 /** Returns the reason why a row of a table may contain another row's cells; undefined if there is none. */

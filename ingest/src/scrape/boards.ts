@@ -1,4 +1,12 @@
-import { backoffMs, headsIn, headsOf, leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
+import {
+  backoffMs,
+  compareText,
+  headsIn,
+  headsOf,
+  leaderboardEntryTopic,
+  leaderboardTopic,
+  titleTopic
+} from '@gamenet/schemas'
 import type { BoardLease, BoardLeases } from '../boards/board-leases.js'
 import type { BoardMetrics } from '../boards/board-metrics.js'
 import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
@@ -136,7 +144,7 @@ async function visitSome(
   needs.metrics.counted(counted)
   if (taken.length === 0) return { reading: { ok: true, isIdle: true }, isUnavailable: false }
   needs.onVisits?.(0, counted.all)
-  const left = [...taken].sort(byTitle)
+  const left = [...taken].sort((a, b) => compareText(a.titleId, b.titleId))
   const visits: Visit[] = []
   let unanswered = 0
   let isFailing = false
@@ -220,8 +228,4 @@ function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   }
   if (answered.length > 0 && unread === answered.length) return { ok: false, reason: namedGaps(gaps) }
   return { ok: true, publications: [], gaps }
-}
-
-function byTitle(a: BoardLease, b: BoardLease): number {
-  return a.titleId < b.titleId ? -1 : Number(a.titleId > b.titleId)
 }

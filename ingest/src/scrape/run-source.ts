@@ -1,17 +1,10 @@
-import { errorMessage, Failure, isFailure, Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
+import { errorMessage, Failure, isFailure, type Logger, Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
 import { namedGaps, type Source, STOPPING } from '../fetch/reading.js'
 import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import { type Publication, publish } from '../publish/publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
-
-/** Structured log of the program; pino and Fastify's logger fit. */
-export type Logger = {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-  error(details: object, message: string): void
-}
 
 /** Dependencies of a run. */
 export type RunNeeds = {

@@ -1,5 +1,4 @@
-import { errorMessage, topics, withTimeout } from '@gamenet/schemas'
-import type { Logger } from '../logger.js'
+import { errorMessage, type Logger, topics, withTimeout } from '@gamenet/schemas'
 import { countDeadLetters } from '../store/dead-letter.js'
 import type { Store } from '../store/operation.js'
 

@@ -1,5 +1,5 @@
 import { type RankGoal, ranked, rankGoals } from '@gamenet/schemas'
-import { BoardGoals, cutGoals, type Reached } from './board-goals.js'
+import { BoardGoals, type Reached } from './board-goals.js'
 import { compareStates, type Entry, isMeasured, type State } from './board-history.js'
 import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
@@ -40,7 +40,8 @@ export function foldBoard(
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
     .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
-  const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, allGoals)
+  const reached = before.reached.filter(({ atMs }) => atMs < sinceMs)
+  const goals = new BoardGoals(reached, entries, allGoals)
   const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals })
   const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
   const changeAt = changesByEvent(changes, window)

@@ -6,11 +6,6 @@ import type { Wish } from './rank-tree.js'
 /** When a player of a board first reached the rank of a goal. */
 export type Reached = { readonly playerKey: string; readonly goal: number; readonly atMs: number }
 
-/** Returns what was reached before an instant. */
-export function cutGoals(reached: readonly Reached[], ms: number): Reached[] {
-  return reached.filter(({ atMs }) => atMs < ms)
-}
-
 /**
  * Determines who reaches which goals when, once per instant, because an entry that comes or leaves moves all others. An
  * entry has a mark for each goal that its player has not reached yet, so entries without open goals cost nothing.

@@ -1,13 +1,10 @@
+import type { Standing } from '@gamenet/schemas'
 import { compareStates, isMeasured, isSameMeasure, type State } from './board-history.js'
 import { type BoardRanks, byMeasure } from './board-ranks.js'
 import { RankTree } from './rank-tree.js'
 
 /** A period in which one entry held the board's record. */
-export type Reign = {
-  readonly playerName: string
-  readonly occurrence: number
-  readonly rating: string
-  readonly timeMs: number | null
+export type Reign = Pick<Standing, 'playerName' | 'occurrence' | 'rating' | 'timeMs'> & {
   /** When the record was set. */
   readonly setAt: number
   /** When it became the best, for the first time or again. */

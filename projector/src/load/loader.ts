@@ -4,6 +4,7 @@ import {
   DEFAULT_BACKOFF,
   errorMessage,
   isFailure,
+  type Logger,
   loadCheckpoint,
   Mutex,
   type PartitionExtent,
@@ -15,7 +16,6 @@ import type { EventTable } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
 import { ownerOf } from '../generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
-import type { Logger } from '../logger.js'
 import { importRetraction } from '../projections/import-retraction.js'
 import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { storeDeadLetters } from '../store/dead-letter.js'

@@ -1,6 +1,5 @@
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage, type Logger } from '@gamenet/schemas'
 import type { Metrics } from '../load/projector-metrics.js'
-import type { Logger } from '../logger.js'
 
 type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
 

@@ -26,7 +26,7 @@ export type TopicProgress = {
   readonly partitions: readonly {
     readonly epoch: number
     readonly partition: number
-    /** Null while the log is unavailable. */
+    /** Offset of the next append; null while the log is unavailable. */
     readonly head: number | null
     readonly loaded: number
   }[]
@@ -51,7 +51,7 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
     topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
     deadLetters: await needs.store.do(countDeadLetters),
     projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) })),
-    stalled: await stallReports(needs.store, stalledPartitions(flat([...extents]), before))
+    stalled: await stallReports(needs.store, stalledPartitions(placed(extents), before))
   }
 }
 
@@ -91,7 +91,9 @@ export function topicProgress(
 /** Reads the stalled partitions of one topic, by default of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
   const checkpoints = await Checkpoints.read(await storeAt('writes', needs.store, projections))
-  const extents = flat(await extentsOf(needs))
+  const extents = placed(
+    await Promise.all(topics.map(async ({ name }) => [name, await needs.log.extents(name)] as const))
+  )
   const isHere = (place: { topic: string; epoch: number; partition: number }) =>
     extents.some(
       (each) => each.topic === place.topic && each.epoch === place.epoch && each.partition === place.partition
@@ -109,10 +111,9 @@ export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<
   )
 }
 
-async function extentsOf({ log }: ProgressNeeds): Promise<[string, readonly PartitionExtent[]][]> {
-  return Promise.all(topics.map(async ({ name }) => [name, await log.extents(name)]))
-}
-
-function flat(extents: readonly [string, readonly PartitionExtent[]][]): (PartitionExtent & { topic: string })[] {
-  return extents.flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
+/** Returns the extents of all topics as one list. */
+export function placed(
+  extents: Iterable<readonly [string, readonly PartitionExtent[]]>
+): (PartitionExtent & { readonly topic: string })[] {
+  return [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
 }

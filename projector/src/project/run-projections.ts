@@ -1,7 +1,6 @@
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage, type Logger, pause } from '@gamenet/schemas'
 import type { Idle } from '../generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
-import type { Logger } from '../logger.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { DataChanges } from './data-changes.js'
 import { Failures } from './failures.js'

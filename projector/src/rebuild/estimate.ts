@@ -77,8 +77,8 @@ export class Estimate {
       const own = this.#measured.get(projection)
       const cost = this.#costs[projection]
       const estimated = cost === undefined ? LOAD_COST : cost * correction
-      const isShown = own !== undefined && own.events > 0 && isTrusted(own)
-      sum += events * (isShown ? own.seconds / own.events : estimated)
+      const isTrusted = own !== undefined && (own.seconds >= TRUSTED_SECONDS || own.events >= TRUSTED_EVENTS)
+      sum += events * (isTrusted && own.events > 0 ? own.seconds / own.events : estimated)
     }
     return sum
   }
@@ -101,10 +101,6 @@ export class Estimate {
     const [eventsDone, eventsLeft] = [sumOf(done), sumOf(left)]
     return eventsLeft === 0 ? 1 : eventsDone / (eventsDone + eventsLeft)
   }
-}
-
-function isTrusted({ events, seconds }: { readonly events: number; readonly seconds: number }): boolean {
-  return seconds >= TRUSTED_SECONDS || events >= TRUSTED_EVENTS
 }
 
 function sumOf(eventsBy: ReadonlyMap<string, number>): number {

@@ -152,7 +152,11 @@ async function fillStretches(
     )
     const ms = performance.now() - begun
     const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
-    onStep({ projection: projection.name, done: doneOf(record, projection, left), events: lengthOf(range) })
+    onStep({
+      projection: projection.name,
+      done: Math.max(0, (record.events[name] ?? 0) - left),
+      events: lengthOf(range)
+    })
     const aimMs = isReadAgain ? LONG_STEP_MS : STEP_MS
     stepEvents = within(Math.min(stepEvents * (isReadAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
   }
@@ -213,10 +217,6 @@ async function advance(step: StepContext, checkpoints: Checkpoints, reached: rea
   if (reached.length === 0) return
   await step.store.do(storeCheckpoints, reached)
   for (const each of reached) checkpoints.advance(each)
-}
-
-function doneOf(record: RebuildRecord, { name }: Projection, left: number): number {
-  return Math.max(0, (record.events[name] ?? 0) - left)
 }
 
 /** Returns the consumed events of the fill, by projection and, for a reload, by loader. */

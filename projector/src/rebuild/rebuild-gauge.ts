@@ -1,6 +1,5 @@
-import { errorMessage, withTimeout } from '@gamenet/schemas'
+import { errorMessage, type Logger, withTimeout } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
-import type { Logger } from '../logger.js'
 import type { Store } from '../store/operation.js'
 import type { RebuildState } from './contract.js'
 import { readRebuilds } from './rebuild-record.js'

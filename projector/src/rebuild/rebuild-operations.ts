@@ -232,7 +232,9 @@ export class RebuildOperations implements Rebuilds {
           rebuild: { id, projection, startedAt },
           key: only?.text ?? null,
           comparedAt: new Date().toISOString(),
-          position: positionOf(unit, loaded),
+          position: Object.fromEntries(
+            unit.map(({ name, from }) => [from.name, [...loaded.of(projectionCheckpoint(name))]])
+          ),
           ...(await differingSubjects(store, unit, { live, fresh, key: only?.condition, signal }))
         }
         const { serving } = await store.do(readPointers)
@@ -415,10 +417,6 @@ function servingWith(serving: ServingTables, tables: TableNames, readers: TableN
     nameOf: (table) => tables.get(table) ?? serving.nameOf(table),
     checkpointOf: (reader) => readers.get(reader) ?? serving.checkpointOf(reader)
   }
-}
-
-function positionOf(unit: readonly Projection[], loaded: Checkpoints): SwapDifference['position'] {
-  return Object.fromEntries(unit.map(({ name, from }) => [from.name, [...loaded.of(projectionCheckpoint(name))]]))
 }
 
 function takenFurther({ id, projection }: RebuildRecord): RebuildRefused {

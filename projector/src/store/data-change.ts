@@ -2,12 +2,7 @@ import { INSTANTS_END_MS, type VersionedChange } from '@gamenet/schemas'
 import { linesOf, operation } from './operation.js'
 
 /** What a step changed: its projection, a key or `*`, and a half-open span of ms; see the table's migration. */
-export type DataChange = {
-  readonly projection: string
-  readonly key: string
-  readonly fromMs: number
-  readonly toMs: number
-}
+export type DataChange = Omit<VersionedChange, 'version'>
 
 /** Reads the newest version; 0 before the first change. */
 export const readNewestVersion = operation('reads the newest data version', async (tables): Promise<number> => {

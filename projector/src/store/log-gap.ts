@@ -1,13 +1,8 @@
+import type { PartitionExtent } from '@gamenet/schemas'
 import { linesOf, operation } from './operation.js'
 
 /** A part of the log that was accepted as missing: offsets `first` to below `next`. Instants in ms since 1970. */
-export type LogGap = {
-  readonly topic: string
-  readonly epoch: number
-  readonly partition: number
-  readonly first: number
-  readonly next: number
-}
+export type LogGap = PartitionExtent & { readonly topic: string }
 
 /**
  * Stores gaps, all or none; `loadedAt` is when the last event before the gap was loaded. Storing them again changes

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ShownInstant, shownInstant } from '../values/instant.js'
-import { type Achievement, achievementById, achievementGroups } from './achievement-catalog.js'
+import { type Achievement, type AchievementGroup, achievementById, achievementGroups } from './achievement-catalog.js'
 import { Count } from './count.js'
 
 /*
@@ -136,15 +136,8 @@ export const RecentUnlocks = z
   .meta({ id: 'RecentUnlocks', description: 'The newest unlocks, newest first.' })
 export type RecentUnlocks = z.infer<typeof RecentUnlocks>
 
-/** A group in answers. Hidden achievements form a separate group, so that the others do not reveal them. */
-export type ShownGroup = {
-  readonly groupId: string
-  readonly displayName: string
-  readonly titleId: string | null
-}
-
-/** The groups in answers. */
-export const shownGroups: readonly ShownGroup[] = [
+/** The groups in answers. Hidden achievements form a separate group, so that the others do not reveal them. */
+export const shownGroups: readonly AchievementGroup[] = [
   ...achievementGroups,
   { groupId: HIDDEN_GROUP, displayName: 'Hidden', titleId: null }
 ]
@@ -194,7 +187,7 @@ export function newUnlock(unlock: {
   }
 }
 
-function groupOf(groupId: string): ShownGroup {
+function groupOf(groupId: string): AchievementGroup {
   const group = achievementGroups.find((each) => each.groupId === groupId)
   if (group === undefined) throw new Error(`An achievement is in the group ${groupId}, which does not exist.`)
   return group

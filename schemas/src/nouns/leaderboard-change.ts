@@ -1,18 +1,14 @@
 import { z } from 'zod'
 import { ShownInstant } from '../values/instant.js'
-import { LeaderboardId } from './leaderboard.js'
 import { BOARD_CHANGES } from './leaderboard-entry.js'
 import { RankedMeasures } from './ranked-measure.js'
+import { shownPlace } from './shown-measure.js'
 
 /** One change of an entry: it came, left, or its rating changed. */
 export const LeaderboardChange = z
   .object({
     id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
-    titleId: z.string(),
-    gameName: z.string(),
-    leaderboardId: LeaderboardId,
-    leaderboardName: z.string(),
-    playerName: z.string(),
+    ...shownPlace,
     changeType: z.enum(BOARD_CHANGES),
     ...RankedMeasures.shape,
     isTime: z.boolean(),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
+import { shownMeasure } from './shown-measure.js'
 
 /** The answer of `comparePlayers`. */
 export const PlayerComparison = z
@@ -31,10 +32,7 @@ export const PlayerComparison = z
             z.object({
               playerName: z.string().meta({ description: 'As the board shows it.' }),
               rank: z.int(),
-              rating: z.string().meta({ description: 'The raw text that the board shows.' }),
-              timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
-              timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
-              isTime: z.boolean()
+              ...shownMeasure
             })
           )
           .meta({ description: 'The best entry of each, in the order of the request.' })

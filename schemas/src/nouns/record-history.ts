@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { ShownInstant } from '../values/instant.js'
 import { Count } from './count.js'
-import { LeaderboardId } from './leaderboard.js'
-import { shownMeasure } from './shown-measure.js'
+import { shownMeasure, shownPlace } from './shown-measure.js'
 
 /** One reign of a board's record: the holder, from when to when. */
 export const RecordReign = z
@@ -39,11 +38,7 @@ export const RecentRecords = z
   .array(
     z
       .object({
-        titleId: z.string(),
-        gameName: z.string(),
-        leaderboardId: LeaderboardId,
-        leaderboardName: z.string(),
-        playerName: z.string(),
+        ...shownPlace,
         ...shownMeasure,
         setAt: ShownInstant,
         previousPlayerName: z

@@ -1,11 +1,8 @@
+import type { PartitionExtent } from '../wire/log-record.js'
 import type { Parameters } from './read-tables.js'
 
 /** A range of one partition's events, half-open. */
-export type OffsetRange = {
-  readonly epoch: number
-  readonly partition: number
-  readonly first: number
-  readonly next: number
+export type OffsetRange = PartitionExtent & {
   /** If given, only these offsets of the range. */
   readonly offsets?: readonly number[]
 }

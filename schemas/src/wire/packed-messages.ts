@@ -29,7 +29,7 @@ type PackedRows = {
 /** Returns the parts of packed messages. Throws unless `json` contains `count` of them. */
 export function packedRows(json: string, count: number): PackedRows {
   const [held, keys, values, headers]: Columns = JSON.parse(json)
-  requireCount(held, count)
+  if (held !== count) throw new RangeError(`the batch contains ${held} messages, expected ${count}`)
   for (const column of [keys, values, ...headers.map(([, texts]) => texts)]) {
     if (typeof column !== 'string' && column.length !== count)
       throw new RangeError(`the batch contains a column of ${column.length} texts, expected ${count}`)
@@ -51,11 +51,6 @@ export function packedRows(json: string, count: number): PackedRows {
     },
     valueAt: (row) => textAt(values, row)
   }
-}
-
-/** Throws unless packed messages are as many as expected. */
-export function requireCount(held: number, count: number): void {
-  if (held !== count) throw new RangeError(`the batch contains ${held} messages, expected ${count}`)
 }
 
 /** Sets a header of any name. */

@@ -1,17 +1,10 @@
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, type PartitionExtent } from '@gamenet/schemas'
 import { checkBatch, frameOf, unpackBatch } from './batch-codec.js'
 import type { Batches, BatchKey } from './copy-log.js'
 import type { StoredRecords } from './stored-records.js'
 
 /** Unreadable events of the log: offsets from `first` to below `next`. */
-export type LogFault = {
-  readonly topic: string
-  readonly epoch: number
-  readonly partition: number
-  readonly first: number
-  readonly next: number
-  readonly reason: string
-}
+export type LogFault = PartitionExtent & { readonly topic: string; readonly reason: string }
 
 /** The place of one batch: offsets from `first` to below `next`. */
 export type BatchExtent = Omit<LogFault, 'reason'>

@@ -1,14 +1,10 @@
 import { mkdirSync } from 'node:fs'
+import type { Heads } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { frameOf } from './batch-codec.js'
 
 /** The end of a partition: the first unused offset. */
-export type LogHead = {
-  readonly topic: string
-  readonly epoch: number
-  readonly partition: number
-  readonly next: number
-}
+export type LogHead = Heads[number] & { readonly topic: string }
 
 export type BatchKey = [topic: string, epoch: number, partition: number, first: number]
 export type Batches = Database<Buffer, BatchKey>

@@ -110,7 +110,7 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
         const messages = stored
           .slice(0, stored.count)
           .map(({ key, headers, value }) => ({ key: key ?? '', headers, value: String(value) }))
-        parcels.push({ number: key, topic: topicOf(value), messages })
+        parcels.push({ number: key, topic: value.toString('utf8', 1, 1 + nameBytes(value)), messages })
       }
       return parcels
     },
@@ -136,10 +136,6 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
 function packedParcel(topic: string, batch: Buffer): Buffer {
   const name = Buffer.from(topic)
   return Buffer.concat([Buffer.from([name.length]), name, batch])
-}
-
-function topicOf(value: Buffer): string {
-  return value.toString('utf8', 1, 1 + nameBytes(value))
 }
 
 function batchOf(value: Buffer): Buffer {

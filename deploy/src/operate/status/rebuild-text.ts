@@ -52,7 +52,7 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
     ...rebuilds.map((rebuild) => [
       `${rebuild.id}`,
       [rebuild.projection, ...(rebuild.key === null ? [] : [rebuild.key])].join(' '),
-      rebuild.state === 'cancelled' ? '' : `${percentOf(rebuild.progress)} %`,
+      rebuild.state === 'cancelled' ? '' : `${Math.floor(100 * rebuild.progress.share)} %`,
       rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
       rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null
         ? ''
@@ -145,10 +145,6 @@ function linesOfDifference({ table: name, key, live, fresh, columns, events }: D
 
 function shown(value: unknown): string {
   return JSON.stringify(value) ?? 'nothing'
-}
-
-export function percentOf({ share }: RebuildProgress): number {
-  return Math.floor(100 * share)
 }
 
 export function rateOf({ eventsPerSecond }: RebuildProgress): string {

@@ -1,8 +1,8 @@
 import type { ClickHouse } from '@gamenet/engines'
 import { changedDefinitions, type DamagedTables, readDamagedParts, storeOver } from '@gamenet/projector'
 import { isTableDropped } from '@gamenet/schemas'
-import { type Damage, reasonOf, shown } from '../../stores/damage.js'
-import type { ReportBytes } from '../../stores/damage-report.js'
+import { reasonOf, shown } from '../../stores/damage.js'
+import type { Finding, ReportBytes } from '../../stores/damage-report.js'
 import { MAKE_TABLES_AGAIN, noneIfDamaged, REPAIR_SERVER, undefinedIfDamaged } from '../../stores/engine-failures.js'
 
 /** Where findings about the generations of tables are recorded; undefined for a server's. */
@@ -19,9 +19,9 @@ export async function damageOfTables(
   { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
   marking: Marking,
   report: ReportBytes
-): Promise<Damage[]> {
+): Promise<Finding[]> {
   const known = (await marking?.inUse().catch(noneIfDamaged)) ?? []
-  const damages: Damage[] = []
+  const damages: Finding[] = []
   const found = new Set<string>()
   for (const what of marking?.gone ?? []) damages.push(findingOf(what, 'restore a backup that has these events'))
   for (const { name, bytes } of await tablesOfParts(tables)) {
@@ -41,7 +41,7 @@ export async function damageOfTables(
   return damages
 }
 
-function findingOf(what: string, repair: string): Damage {
+function findingOf(what: string, repair: string): Finding {
   return { part: 'tables', what, cost: 'answers that need these rows are refused, or lack them', repair }
 }
 
@@ -66,7 +66,7 @@ async function damagedParts(
 }
 
 /** Finds tables and views that the program did not create as they are. */
-export async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
+export async function changedTables(tables: ClickHouse['control']): Promise<Finding[]> {
   const cost = 'answers from it may be wrong'
   return (await changedDefinitions(tables)).map((name) => {
     return { part: 'tables', what: `${name} is not defined as the program created it`, cost, repair: MAKE_TABLES_AGAIN }

@@ -1,6 +1,7 @@
 import type { Postgres, Queries } from '@gamenet/engines'
 import { Refusal } from '@gamenet/schemas'
-import { type Damage, reasonOf } from '../../stores/damage.js'
+import { reasonOf } from '../../stores/damage.js'
+import type { Finding } from '../../stores/damage-report.js'
 import { RESTORE } from '../../stores/engine-failures.js'
 
 /* PostgreSQL checks the checksum of each page that it reads from the disk, so all of it is read once. */
@@ -10,11 +11,11 @@ import { RESTORE } from '../../stores/engine-failures.js'
  * that are damaged, or lacking. With `amcheck`, indexes are compared with their tables. What refuses to be read is a
  * finding.
  */
-export async function damageOfWrites(writes: Postgres, isEmbedded: boolean): Promise<Damage[]> {
+export async function damageOfWrites(writes: Postgres, isEmbedded: boolean): Promise<Finding[]> {
   // It is part of the embedded PostgreSQL; a server has it where an operator has installed it.
   if (isEmbedded) await writes.script('CREATE EXTENSION IF NOT EXISTS amcheck').catch(() => undefined)
   const relations = await readRelations(writes)
-  const damages: Damage[] = []
+  const damages: Finding[] = []
   const damaged = new Set<string>()
   for (const relation of relations) {
     const { name, table } = relation

@@ -10,7 +10,7 @@ import {
   type Store
 } from '@gamenet/projector'
 import { loadCheckpoint, topics } from '@gamenet/schemas'
-import type { Damage } from '../../stores/damage.js'
+import type { Finding } from '../../stores/damage-report.js'
 import { NEWER_WRITES, noneIfDamaged, RESTORE, undefinedIfDamaged } from '../../stores/engine-failures.js'
 import type { Engines } from '../../stores/engines.js'
 import { missingErasures } from '../../stores/ledger.js'
@@ -61,8 +61,8 @@ export async function damageOfCheckpoints(
     /** Undefined if nothing is loaded again by itself: a server's, or the write side is to be repaired first. */
     readonly marking: Marking
   }
-): Promise<Damage[]> {
-  const damages: Damage[] = []
+): Promise<Finding[]> {
+  const damages: Finding[] = []
   const stalled = await readStalls({ store, log })
   for (const stall of stalled) {
     const { topic, epoch, partition, wanted, first, next } = stall
@@ -107,10 +107,10 @@ export async function damageOfOlderWrites(
   store: Store | undefined,
   writes: Postgres | undefined,
   erasedAgain: readonly string[]
-): Promise<Damage[]> {
+): Promise<Finding[]> {
   if (store === undefined || writes === undefined) return []
   const older = await olderWrites(writes, store)
-  const damages: Damage[] = []
+  const damages: Finding[] = []
   if (older !== undefined) {
     const cost = 'the service does not start; keys of people and changes since then are lost'
     damages.push({ part: 'writes', what: sentenceOf(older), cost, repair: NEWER_WRITES })

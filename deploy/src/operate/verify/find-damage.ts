@@ -7,8 +7,8 @@ import { abortable, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../../config.js'
 import { bytesOfTables } from '../../data-directory/disk-usage.js'
 import { unwritableDisk } from '../../data-directory/unwritable-disk.js'
-import { type Damage, reasonOf, shownFinding } from '../../stores/damage.js'
-import type { ReportBytes, VerifyProgress, VerifyReport } from '../../stores/damage-report.js'
+import { reasonOf, shown } from '../../stores/damage.js'
+import type { Finding, ReportBytes, VerifyProgress, VerifyReport } from '../../stores/damage-report.js'
 import { engineFailure, noneIfDamaged, RESTORE, undefinedIfDamaged } from '../../stores/engine-failures.js'
 import type { SoundEngines } from '../../stores/engines.js'
 import { peopleOf } from '../../stores/ledger.js'
@@ -46,8 +46,8 @@ export async function findDamage(
   const begun = performance.now()
   const { clickhouse, directory, log, names } = engines
   const { marking } = options
-  const damages: Damage[] = (options.damaged ?? []).map(findingOf)
-  const unusable: Damage[] = []
+  const damages: Finding[] = (options.damaged ?? []).map(findingOf)
+  const unusable: Finding[] = []
   const writes = await engines
     .writes()
     .catch((error: unknown) => {
@@ -116,7 +116,7 @@ export async function findDamage(
       ).catch(noneIfDamaged))
     )
   return {
-    findings: damages.map(shownFinding),
+    findings: damages.map((damage) => ({ ...damage, what: shown(damage.what) })),
     bytes,
     tookMs: Math.round(performance.now() - begun),
     notChecked: [
@@ -138,13 +138,13 @@ async function keysOf(
   return keys
 }
 
-async function checkDatasets(call: CheckCall, directory: string): Promise<Damage[]> {
+async function checkDatasets(call: CheckCall, directory: string): Promise<Finding[]> {
   const { files, unreadable } = await revisionFiles(directory)
   const damaged = await call('datasets', directory, files)
   return damageOfDatasets([...damaged, ...unreadable])
 }
 
-function findingOf({ part, what, repair }: FilesDamaged): Damage {
+function findingOf({ part, what, repair }: FilesDamaged): Finding {
   return { part, what, cost: COSTS[part], repair }
 }
 
@@ -156,8 +156,8 @@ function writesFailure(error: unknown): FilesDamaged {
 }
 
 /** The newest revision of a file is made again from the tables; an earlier one cannot be. */
-export function damageOfDatasets(damaged: readonly (DamagedRevision | UnreadableDescription)[]): Damage[] {
-  return damaged.map(({ name, code, ...file }): Damage => {
+export function damageOfDatasets(damaged: readonly (DamagedRevision | UnreadableDescription)[]): Finding[] {
+  return damaged.map(({ name, code, ...file }): Finding => {
     const path = join('datasets', name)
     const cost = 'readers of this file fail or read wrong values'
     if (code !== undefined) {
@@ -171,7 +171,7 @@ export function damageOfDatasets(damaged: readonly (DamagedRevision | Unreadable
   })
 }
 
-function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown): Damage {
+function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown): Finding {
   const what = `the log cannot be read: ${reasonOf(error)}`
   return files === undefined
     ? {
@@ -184,14 +184,14 @@ function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown
 }
 
 /** Returns batches that do not match their checksum, and people whose keys cannot decrypt their events. */
-function damageOfLog({ faults, partitions }: CheckedLog, { engine }: LogChoice): Damage[] {
+function damageOfLog({ faults, partitions }: CheckedLog, { engine }: LogChoice): Finding[] {
   const repair = engine === 'kafka' ? REPAIR_KAFKA : RESTORE
   return [
-    ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
+    ...faults.map(({ topic, epoch, partition, first, next, reason }): Finding => {
       const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`
       return { part: 'log', what, cost: LOG_COST, repair }
     }),
-    ...partitions.flatMap(({ topic, epoch, partition, unopened }): Damage[] => {
+    ...partitions.flatMap(({ topic, epoch, partition, unopened }): Finding[] => {
       if (unopened === undefined) return []
       const what =
         `the keys of ${unopened.count} people cannot decrypt their events of ${topic} ` +

@@ -1,4 +1,4 @@
-/** Structured log of the projector; pino and Fastify's logger fit. */
+/** Structured log of the program; pino and Fastify's logger fit. */
 export type Logger = {
   info(details: object, message: string): void
   warn(details: object, message: string): void

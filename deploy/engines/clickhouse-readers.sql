@@ -1,6 +1,7 @@
 -- Users who read datasets and nothing else. `gamenet migrate --analyst` runs these statements on a ClickHouse server,
 -- with the hash of SQL_PASSWORD. The embedded ClickHouse gets the same users.
--- `readonly = 2`: drivers set formats and time zones. Constants cannot be changed.
+-- `readonly = 2`: drivers set formats and time zones. Constants cannot be changed. Those without a value would name a
+-- file that the engine writes or reads, or an address.
 
 -- Analysts: views of the datasets. The limits are those of one statement, and of all statements of an hour.
 CREATE USER OR REPLACE gamenet_analyst IDENTIFIED WITH sha256_hash BY '{sha256}'
@@ -9,6 +10,11 @@ CREATE USER OR REPLACE gamenet_analyst IDENTIFIED WITH sha256_hash BY '{sha256}'
   allow_ddl = 0 CONST,
   allow_introspection_functions = 0 CONST,
   add_http_cors_header = 0 CONST,
+  output_format_schema = '' CONST,
+  format_schema = '' CONST,
+  format_template_row = '' CONST,
+  format_template_resultset = '' CONST,
+  format_avro_schema_registry_url = '' CONST,
   priority = 10 CONST,
   max_threads = 2 CONST,
   max_query_size = 262144 CONST,
@@ -32,6 +38,12 @@ CREATE USER OR REPLACE gamenet_questions IDENTIFIED WITH sha256_hash BY '{sha256
   readonly = 2 CONST,
   allow_ddl = 0 CONST,
   allow_introspection_functions = 0 CONST,
+  add_http_cors_header = 0 CONST,
+  output_format_schema = '' CONST,
+  format_schema = '' CONST,
+  format_template_row = '' CONST,
+  format_template_resultset = '' CONST,
+  format_avro_schema_registry_url = '' CONST,
   max_execution_time = 30 MIN 1 MAX 30,
   max_memory_usage = 536870912 MIN 1 MAX 536870912,
   max_untracked_memory = 4194304 CONST,

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { datasets } from '@gamenet/api'
 import { openChdb } from '@gamenet/engines'
 import { openAnalyst, readerStatements } from '@gamenet/engines/sql'
+import { until } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { makeAnalyst } from '../src/operate/migrate/make-analyst.js'
 import { refuseUnconfined } from '../src/operate/sql/command.js'
@@ -98,6 +99,9 @@ test('gamenet sql on a running service and on a stopped one', async (t) => {
     t.equal(await (await ask('SELECT count() FROM title_count')).text(), '3\n')
     t.match(await (await ask('SELECT * FROM snapshot')).text(), /^20.*\ttitle-count=1\/0\/3|title-count=1\/0\/3/)
     t.equal((await ask('SELECT count() FROM system.processes')).headers.get('x-clickhouse-exception-code'), '497')
+    const [child] = (await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')).split(' ')
+    process.kill(Number(child), 'SIGKILL')
+    await until(async () => (await ask('SELECT count() FROM title_count').catch(() => undefined))?.status === 200)
     const ended = once(server, 'exit')
     server.kill('SIGTERM')
     t.same(await ended, [0, null])

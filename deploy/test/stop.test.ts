@@ -112,7 +112,9 @@ test('a stop interrupts the completion of import undos, which is not a failure',
   const { tables, log } = await openTestEngines(t)
   const projector = projectorOn(tables, { engine: 'lmdb', path: t.testdirName, epoch: 1 }, new Registry())
   const engines = { log, store: storeOver(tables.control) }
-  const operations = serviceOperations({ engines, projector } as unknown as Parameters<typeof serviceOperations>[0])
+  const operations = serviceOperations({ engines, projector, state: {} } as unknown as Parameters<
+    typeof serviceOperations
+  >[0])
   const finished = operations.finish.importUndos()
   await operations.stop()
   t.equal(await finished, 0)

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { type Postgres, transactionAge } from '@gamenet/engines'
 import { Gauge, type Registry } from 'prom-client'
 import { addDiskMetrics } from '../data-directory/disk-metrics.js'
@@ -38,6 +39,15 @@ function addRestarts(registry: Registry, processOf: NonNullable<Engines['clickho
     registers: [registry],
     collect() {
       this.set(processOf().restarts)
+    }
+  })
+  new Gauge({
+    name: 'gamenet_clickhouse_resident_memory_bytes',
+    help: 'Resident memory of the process of the embedded ClickHouse; on Linux',
+    registers: [registry],
+    async collect() {
+      const status = await readFile(`/proc/${processOf().pid}/status`, 'utf8').catch(() => '')
+      this.set(1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0))
     }
   })
 }

@@ -32,12 +32,18 @@ export const readerStatements = ({ password, database, seconds = ANALYST_SECONDS
     .map((statement) => statement.trim().replace(/\s+/g, ' '))
     .filter((statement) => statement !== '')
 
-/** Returns the same users as elements of ClickHouse's users file: the embedded server refuses CREATE USER. */
-export const readersAsXml = (readers: Readers): Readonly<Record<'users' | 'profiles' | 'quotas', string>> => {
+/**
+ * Returns the same users, or one of them, as elements of ClickHouse's users file: the embedded server refuses
+ * CREATE USER.
+ */
+export const readersAsXml = (
+  readers: Readers,
+  only?: string
+): Readonly<Record<'users' | 'profiles' | 'quotas', string>> => {
   const statements = readerStatements(readers)
   const xml = { users: '', profiles: '', quotas: '' }
   for (const [, name = '', hash, database, settings = ''] of statements.flatMap((each) => [USER.exec(each) ?? []])) {
-    if (name === '') continue
+    if (name === '' || name !== (only ?? name)) continue
     const own = statements.filter((each) => each.endsWith(` TO ${name}`))
     const rest = (start: string) =>
       own.filter((each) => each.startsWith(start)).map((each) => each.slice(0, -` TO ${name}`.length))
@@ -61,12 +67,12 @@ export const readersAsXml = (readers: Readers): Readonly<Record<'users' | 'profi
 
 const USER =
   /^CREATE USER OR REPLACE (\w+) IDENTIFIED WITH sha256_hash BY '(\w+)' DEFAULT DATABASE (\w+) SETTINGS (.*)$/
-const SETTING = /(\w+) = (\w+)(?: (CONST)| MIN (\d+) MAX (\d+))?/g
+const SETTING = /(\w+) = (\w+|'')(?: (CONST)| MIN (\d+) MAX (\d+))?/g
 
 const element = (name: string, content: readonly string[]): string => `<${name}>${content.join('')}</${name}>`
 
 const valuesOf = (settings: string): string[] =>
-  [...settings.matchAll(SETTING)].map(([, name = '', value = '']) => element(name, [value]))
+  [...settings.matchAll(SETTING)].map(([, name = '', value = '']) => element(name, [value.replace("''", '')]))
 
 const constraintsOf = (settings: string): string[] =>
   [...settings.matchAll(SETTING)].flatMap(([, name = '', , isConst, min, max]) => {

@@ -69,16 +69,9 @@ export async function openAnalyst({ directory, password, seconds, ports, abiMax 
       const security = 'DEFINER = gamenet SQL SECURITY DEFINER'
       await lines(`CREATE OR REPLACE VIEW ${ANALYST}.${name} ${security} AS ${select}`)
     }
-    const former = shown
+    // A statement may read the former tables for long; the new ones are shown already.
+    if (shown !== undefined) void dropUnread(lines, shown).catch(() => undefined)
     shown = database
-    if (former === undefined) return
-    const began = performance.now()
-    const running = () => {
-      const before = (performance.now() - began) / 1000
-      return lines(`SELECT p.query_id FROM system.processes AS p WHERE p.user = '${ANALYST}' AND p.elapsed > ${before}`)
-    }
-    while ((await running()).length > 0) await pause(ENDED_POLL_MS)
-    await lines(`DROP DATABASE ${former}`)
   }
   return { ...child, ask: asker(child, password, ANALYST), show }
 }
@@ -91,6 +84,17 @@ const linesOf =
     const { bytes } = await ask(statement, { format: 'TSVRaw' })
     return new TextDecoder().decode(bytes).split('\n').slice(0, -1)
   }
+
+/** Drops a database when the statements that may read it have ended. */
+async function dropUnread(lines: Lines, database: string): Promise<void> {
+  const began = performance.now()
+  const running = () => {
+    const before = (performance.now() - began) / 1000
+    return lines(`SELECT p.query_id FROM system.processes AS p WHERE p.user = '${ANALYST}' AND p.elapsed > ${before}`)
+  }
+  while ((await running()).length > 0) await pause(ENDED_POLL_MS)
+  await lines(`DROP DATABASE ${database}`)
+}
 
 /** Creates a table with these parts: the engine reads a table's folder when the table is attached. */
 async function attach(lines: Lines, table: string, definition: string, parts: string): Promise<void> {

@@ -18,6 +18,7 @@ const NATIVE_PORT = 9000
 /** A snapshot of a port is at most 10 minutes old. */
 const RENEW_MS = 9 * 60_000
 const RETRY_MS = 30_000
+const RESTART_MS = 1000
 /** The engine parses as many bytes. */
 const STATEMENT_LENGTH_MAX = 262_144
 /** The version of Landlock that confines connections too. */
@@ -70,7 +71,7 @@ const snapshotOf = async (terminal: Terminal): Promise<SqlSnapshot> =>
  * Calls `use` with a ClickHouse that shows a first snapshot, then ends it and removes its files.
  * @throws FailureError as `refuseUnconfined` does, before the snapshot can be read
  */
-async function withAnalyst(
+async function withAnalyst<Result>(
   terminal: Terminal,
   options: {
     readonly password: string
@@ -78,8 +79,8 @@ async function withAnalyst(
     readonly ports: readonly number[]
     readonly unconfined: boolean
   },
-  use: (analyst: Analyst, snapshot: SqlSnapshot) => Promise<void>
-): Promise<void> {
+  use: (analyst: Analyst, snapshot: SqlSnapshot) => Promise<Result>
+): Promise<Result> {
   const seconds = wholeNumber('--seconds', options.seconds, 1, SECONDS_MAX)
   const snapshot = await snapshotOf(terminal)
   let analyst: Analyst | undefined
@@ -87,7 +88,7 @@ async function withAnalyst(
     analyst = await openAnalyst({ ...options, seconds, directory: join(snapshot.directory, 'engine') })
     refuseUnconfined(analyst.abi, options.unconfined)
     await analyst.show(snapshot)
-    await use(analyst, snapshot)
+    return await use(analyst, snapshot)
   } catch (error) {
     if (error instanceof ClickHouseError) throw new FailureError(error.message)
     throw error
@@ -136,20 +137,39 @@ async function serve(terminal: Terminal, { json, port, native, unconfined = fals
   const given = terminal.config().SQL_PASSWORD
   const password = given ?? madePassword()
   const stopped = signalled()
-  await withAnalyst(terminal, { password, seconds, ports, unconfined }, async (analyst) => {
-    const [url, ...others] = analyst.ports.map((each, at) => `${at === 0 ? 'http' : 'clickhouse'}://127.0.0.1:${each}`)
-    const made = given === undefined ? { password } : {}
-    print(terminal, json, { url, ...(others.length > 0 && { native: others[0] }), user: ANALYST, ...made }, [
-      `SQL is served at ${[url, ...others].join(' and ')}, for the user ${ANALYST}. Ctrl-C stops it.`,
-      ...(given === undefined ? [`Its password, until then: ${password}`] : [])
-    ])
-    const stopping = new AbortController()
-    const renewing = renew(terminal, analyst, stopping.signal)
-    const reason = await Promise.race([stopped, analyst.ended])
-    stopping.abort()
-    await renewing
-    if (reason !== undefined) throw new FailureError(`The process of ClickHouse has ended: ${reason}`)
+  let isStopped = false
+  let opened: readonly number[] = []
+  void stopped.then(() => {
+    isStopped = true
   })
+  // Statements of one client, or a sign-in that the native port refuses, can end the process.
+  while (!isStopped) {
+    const own = { password, seconds, ports: opened.length > 0 ? opened : ports, unconfined }
+    const reason = await withAnalyst(terminal, own, async (analyst) => {
+      const isFirst = opened.length === 0
+      opened = analyst.ports
+      if (isFirst) announce(terminal, json, opened, given === undefined ? password : undefined)
+      const stopping = new AbortController()
+      const renewing = renew(terminal, analyst, stopping.signal)
+      const ended = await Promise.race([stopped, analyst.ended])
+      stopping.abort()
+      await renewing
+      return ended
+    })
+    if (reason === undefined) return
+    terminal.errors.write(`The process of ClickHouse has ended, and is started again: ${reason}\n`)
+    await Promise.race([stopped, pause(RESTART_MS)])
+  }
+}
+
+/** Prints the addresses, and the password if it was made. */
+function announce(terminal: Terminal, json: boolean | undefined, ports: readonly number[], password?: string): void {
+  const [url, ...others] = ports.map((each, at) => `${at === 0 ? 'http' : 'clickhouse'}://127.0.0.1:${each}`)
+  const made = password === undefined ? {} : { password }
+  print(terminal, json, { url, ...(others.length > 0 && { native: others[0] }), user: ANALYST, ...made }, [
+    `SQL is served at ${[url, ...others].join(' and ')}, for the user ${ANALYST}. Ctrl-C stops it.`,
+    ...(password === undefined ? [] : [`Its password, until then: ${password}`])
+  ])
 }
 
 /** Shows a new snapshot from time to time. One that fails is repeated; the view `snapshot` says how old the last is. */

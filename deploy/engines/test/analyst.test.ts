@@ -148,7 +148,7 @@ test(
       1024 *
       Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${analyst.pid}/status`, 'utf8'))?.[1])
     await run('SELECT count() FROM title_count')
-    // The system may take pages of code back between two statements; reading them again is no memory of a statement.
+    // The system may take pages of code back between two statements; a statement that reads them again takes no memory.
     const base = memory('VmRSS')
     let most = { bytes: 0, statement: '' }
     const statements = [...HOSTILE_STATEMENTS, ...MORE_HOSTILE_STATEMENTS, ...HUGE_STATEMENTS]

@@ -3,7 +3,8 @@
 -- `readonly = 2`: drivers set formats and time zones. Constants cannot be changed. Those without a value would name a
 -- file that the engine writes or reads, or an address.
 
--- Analysts: views of the datasets. The limits are those of one statement, and of all statements of an hour.
+-- Analysts: views of the datasets. The limits are those of one statement, and of all statements of an hour. A hash
+-- table that grows is copied, and the copy is not counted: a statement takes up to 60 MiB more than its limit.
 CREATE USER OR REPLACE gamenet_analyst IDENTIFIED WITH sha256_hash BY '{sha256}'
   DEFAULT DATABASE gamenet_analyst SETTINGS
   readonly = 2 CONST,
@@ -19,7 +20,7 @@ CREATE USER OR REPLACE gamenet_analyst IDENTIFIED WITH sha256_hash BY '{sha256}'
   max_threads = 2 CONST,
   max_query_size = 262144 CONST,
   max_execution_time = {seconds} CONST,
-  max_memory_usage = 268435456 CONST,
+  max_memory_usage = 201326592 CONST,
   max_memory_usage_for_user = 536870912 CONST,
   max_untracked_memory = 4194304 CONST,
   max_temporary_data_on_disk_size_for_user = 1073741824 CONST,

@@ -4,7 +4,7 @@ import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions }
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
-import { type Action, type Endpoint, type FoldRecords, openListAge, type PeriodSeconds } from './answers/endpoint.js'
+import { type Action, type Endpoint, type FoldRecords, openListAge } from './answers/endpoint.js'
 import { ExportFiles, type ExportSettings } from './answers/export-files.js'
 import type { Versions } from './answers/resolved-url.js'
 import { addDatasets } from './datasets/routes.js'
@@ -18,8 +18,6 @@ import { SlotsPerAddress } from './http/slots-per-address.js'
 import { addDocs } from './pages/docs.js'
 import { addFeeds } from './pages/feeds.js'
 import type { SignIn } from './pages/sample-values.js'
-import { addSdkPackage, type SdkPackage } from './pages/sdk-package.js'
-import { addServiceAuth, type ServiceAuthFile } from './pages/service-auth.js'
 import type { CatalogCache } from './queries/catalog.js'
 import type { StreamedTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
@@ -78,6 +76,20 @@ export const API_LIMITS: ApiLimits = {
 /** Default of SESSION_CHECKS_PER_MINUTE. Only keys that identify nobody count: users may share an address. */
 export const SESSION_CHECKS_PER_MINUTE = 120
 
+/** How users sign in and write. */
+export type PeopleSettings = {
+  /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
+  readonly authUrl?: string | undefined
+  /** Edits and ratings per user and minute. Default: unlimited. */
+  readonly writesPerMinute?: number | undefined
+  /** Checks of unknown session keys per address and minute. Default: {@link SESSION_CHECKS_PER_MINUTE}. */
+  readonly sessionChecksPerMinute?: number | undefined
+  /** Signed in by the samples at /docs: a user of the demo network. Default: an invented one. */
+  readonly sampleUser?: Omit<SignIn, 'url'> | undefined
+  /** Required for linking chat profiles. */
+  readonly chat?: ChatSettings | undefined
+}
+
 /** The dependencies and settings of the API. */
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
@@ -92,18 +104,9 @@ export type ApiNeeds = {
   readonly epoch?: number
   /** PostgreSQL; without it no answer about users is possible. */
   readonly writes?: WriteTransactions
-  /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
-  readonly authUrl?: string | undefined
+  readonly people?: PeopleSettings
   /** The addresses of clients, for limits per address and the log. Default: no proxy is trusted. */
   readonly clients?: ClientAddresses
-  /** Edits and ratings per user and minute. Default: unlimited. */
-  readonly writesPerMinute?: number | undefined
-  /** Checks of unknown session keys per address and minute. Default: {@link SESSION_CHECKS_PER_MINUTE}. */
-  readonly sessionChecksPerMinute?: number | undefined
-  /** Signed in by the samples at /docs: a user of the demo network. Default: an invented one. */
-  readonly sampleUser?: Omit<SignIn, 'url'> | undefined
-  /** Required for linking chat profiles. */
-  readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
   /** The titles and boards: a `CatalogCache`. */
@@ -118,10 +121,6 @@ export type ApiNeeds = {
   readonly datasets?: { readonly directory: string; requireSpace(): Promise<void> }
   /** Answers as files. Default: 1 GiB in a folder of the system's temporary files, and no limit per address. */
   readonly exports?: ExportSettings & { readonly perAddress: number }
-  /** The browser SDK to serve. Default: none. */
-  readonly serviceAuth?: ServiceAuthFile
-  /** The built client. Without it, the service serves none. */
-  readonly sdk?: SdkPackage
   /** Called once with a function that removes all cached answers, to be called when a user is erased. */
   readonly onDrop?: (drop: () => void) => void
   /** The program's version, for /openapi.json. */
@@ -129,10 +128,8 @@ export type ApiNeeds = {
   readonly registry: Registry
   /** Default: no log. */
   readonly logger?: FastifyBaseLogger
-  /** Seconds between scrapes of each source. */
-  readonly periodSeconds?: PeriodSeconds
-  /** Returns the progress of a history that is being loaded, 0 to 99; undefined when there is none. */
-  readonly historyPercent?: () => number | undefined
+  /** Default: nothing is scraped. */
+  readonly scraped?: Pick<PipelineNeeds, 'periodSeconds' | 'historyPercent'>
   /** Whether the service can answer, for /readyz. */
   ready(): Promise<Readiness>
   /** The clock, milliseconds since 1970. */
@@ -152,16 +149,17 @@ export async function buildApp(
     repeatedReads: () => needs.dataVersions.repeatedReads
   })
   const nextId = requestIds()
-  const { clients = clientAddresses() } = needs
+  const { clients = clientAddresses(), people = {} } = needs
+  const { authUrl, writesPerMinute } = people
   const site = await readSite({
     publicUrl: needs.hasPublicUrl === true ? needs.publicUrl : '',
     version: needs.version,
-    authUrl: needs.authUrl
+    authUrl
   })
   const app = createServer(needs, limits, { metrics, nextId, clients, site })
   const now = needs.now ?? Date.now
   const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
-  const chat = openChatPlatform(needs.chat)
+  const chat = openChatPlatform(people.chat)
   app.addHook('onClose', () => chat.close())
   const pipeline: PipelineNeeds = {
     tables,
@@ -174,14 +172,14 @@ export async function buildApp(
     versions,
     sessions: openSessions(app, needs, { writes, versions, now }),
     cache,
-    budget: needs.writesPerMinute === undefined ? UNLIMITED : minuteBudget('write_budget_spent', needs.writesPerMinute),
+    budget: writesPerMinute === undefined ? UNLIMITED : minuteBudget('write_budget_spent', writesPerMinute),
     metrics,
     clients,
     ...openExports(app, needs),
     logger: needs.logger ?? app.log,
-    openListAgeMs: openListAge(needs.periodSeconds?.matches),
-    periodSeconds: needs.periodSeconds ?? {},
-    historyPercent: needs.historyPercent ?? (() => undefined),
+    openListAgeMs: openListAge(needs.scraped?.periodSeconds.matches),
+    periodSeconds: needs.scraped?.periodSeconds ?? {},
+    historyPercent: needs.scraped?.historyPercent ?? (() => undefined),
     nextId,
     now
   }
@@ -207,15 +205,13 @@ export async function buildApp(
   const { logger } = pipeline
   if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, logger, ...needs.datasets })
   addHealth(app, needs.ready)
-  const signIn = { email: 'ann@example.org', password: 'her password', username: 'ann', ...needs.sampleUser }
-  const { publicUrl, version, authUrl } = needs
+  const signIn = { email: 'ann@example.org', password: 'her password', username: 'ann', ...people.sampleUser }
+  const { publicUrl, version } = needs
   await addDocs(app, {
     ...pipeline,
     ...{ endpoints, actions, publicUrl, version, frame: docsFrame(site.facts) },
     signIn: authUrl === undefined ? signIn : { ...signIn, url: authUrl }
   })
-  if (needs.sdk !== undefined) await addSdkPackage(app, needs.sdk)
-  if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
   await addRoutes(app)
   await app.ready()
   return app
@@ -237,7 +233,7 @@ function openExports(
 
 function openSessions(
   app: FastifyInstance,
-  { authUrl, registry, sessionChecksPerMinute = SESSION_CHECKS_PER_MINUTE }: ApiNeeds,
+  { registry, people: { authUrl, sessionChecksPerMinute = SESSION_CHECKS_PER_MINUTE } = {} }: ApiNeeds,
   { writes, versions, now }: Pick<PipelineNeeds, 'writes' | 'versions' | 'now'>
 ): Sessions {
   const authService = openAuthService(authUrl === undefined ? undefined : { url: authUrl })

@@ -29,7 +29,7 @@ type RequestOptions = {
 export type PeopleApi = Awaited<ReturnType<typeof openPeopleApi>>
 
 /** The API on a separate write side. */
-export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<ApiNeeds> = {}) {
+export async function openPeopleApi(t: Test, postgres: Postgres, { people, ...given }: Partial<ApiNeeds> = {}) {
   const auth = await TestAuth.open(t)
   const chat = await TestChat.open(t)
   const clock = { nowMs: Date.UTC(2026, 2, 14, 20, 0, 30, 250) }
@@ -37,12 +37,15 @@ export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<
     endpoints,
     actions,
     writes: postgres,
-    authUrl: auth.url,
-    chat: {
-      apiUrl: chat.url,
-      token: chat.token,
-      hosts: ['chat.example.org', 'chat.example.com'],
-      avatarUrl: 'https://images.example.org/{id}/{avatar}.png'
+    people: {
+      authUrl: auth.url,
+      chat: {
+        apiUrl: chat.url,
+        token: chat.token,
+        hosts: ['chat.example.org', 'chat.example.com'],
+        avatarUrl: 'https://images.example.org/{id}/{avatar}.png'
+      },
+      ...people
     },
     now: () => clock.nowMs,
     ...given

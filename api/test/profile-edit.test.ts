@@ -248,7 +248,7 @@ onPostgres('a chat platform that fails is 502, and nothing is changed', async (t
     t.match([status, body.error], [502, 'The chat platform is unavailable at the moment; nothing was changed.'], fault)
     t.match(await postgres.query('SELECT p.bio FROM profile AS p'), [{ bio: '' }])
   }
-  const away = await openPeopleApi(t, postgres, { chat: undefined })
+  const away = await openPeopleApi(t, postgres, { people: { chat: undefined } })
   const ann = away.signIn('Ann')
   t.equal((await away.edit('Ann', ann, { chat_profile_url: CHAT })).status, 502)
   t.equal((await away.edit('Ann', ann, { chat_profile_url: 'https://x/users/1' })).status, 400)

@@ -89,7 +89,7 @@ onPostgres('users cannot rate themselves, unknown users, or with anything but 1 
 })
 
 onPostgres('a user with too many changes gets 429 with Retry-After, other users do not', async (t, postgres) => {
-  const api = await openPeopleApi(t, postgres, { writesPerMinute: 3 })
+  const api = await openPeopleApi(t, postgres, { people: { writesPerMinute: 3 } })
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')
   api.see('Cleo')

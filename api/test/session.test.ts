@@ -176,7 +176,7 @@ onPostgres(
       for (let n = 0; n < 10; n += 1) t.equal((await api.edit('Ann', ann, {})).status, 503)
       t.equal(api.auth.asked.length, 5, 'after five failures in a row nothing is asked')
     }
-    const api = await openPeopleApi(t, postgres, { authUrl: undefined })
+    const api = await openPeopleApi(t, postgres, { people: { authUrl: undefined } })
     api.see('Bob')
     t.equal((await api.edit('Ann', 'key', {})).status, 503, 'nor where there is none')
     t.match((await api.reputation('Bob', { key: 'key' })).body, { viewer: null })
@@ -230,7 +230,7 @@ onPostgres('keys that the auth service refuses with any 4xx delay no other key',
 })
 
 onPostgres('an address may cause so many checks of keys that identify nobody', async (t, postgres) => {
-  const api = await openPeopleApi(t, postgres, { sessionChecksPerMinute: 5 })
+  const api = await openPeopleApi(t, postgres, { people: { sessionChecksPerMinute: 5 } })
   api.see('Bob')
   const from = (remoteAddress: string, key: string, method: 'GET' | 'POST' = 'POST', headers = {}) =>
     api.app.inject({

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { buildApp } from '@gamenet/api'
+import { addServiceAuth, buildApp } from '@gamenet/api'
 import { FIRST_GENERATION } from '@gamenet/schemas'
 import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk'
 import { type Browser, chromium, type Page, type Request } from 'playwright-core'
@@ -479,12 +479,12 @@ async function builtApp(t: Test, authUrl: string | undefined, text = module) {
       },
       catalog: { newest: none, held: none, boards: none },
       publicUrl: 'http://127.0.0.1',
-      serviceAuth: { module: text, authUrl },
       version: '0',
       registry: new Registry(),
       ready: async () => ({ ok: true })
     },
-    (app) => {
+    async (app) => {
+      await addServiceAuth(app, { module: text, authUrl })
       const policy = `default-src 'none'; script-src 'self'; connect-src ${authUrl}; require-trusted-types-for 'script'`
       for (const [path, more] of [
         ['/page', ''],

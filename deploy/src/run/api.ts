@@ -1,6 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { actions, addExample, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
+import {
+  actions,
+  addExample,
+  addSdkPackage,
+  addServiceAuth,
+  buildApp,
+  type ChatSettings,
+  catalogCache,
+  endpoints
+} from '@gamenet/api'
 import { foldRecords } from '@gamenet/projector'
 import { Refusal, withServing } from '@gamenet/schemas'
 import { scrapePeriods } from '../config.js'
@@ -47,17 +56,19 @@ export async function openApi(needs: Needs): Promise<string> {
       actions,
       tables,
       ...(postgres === undefined ? {} : { writes: postgres }),
-      authUrl,
+      people: {
+        authUrl,
+        writesPerMinute: config.WRITES_PER_MINUTE,
+        sessionChecksPerMinute: config.SESSION_CHECKS_PER_MINUTE,
+        chat: chatOf(needs),
+        sampleUser: needs.demo?.person
+      },
       clients,
       limits: {
         connectionsMax: connectionLimit.connectionsMax,
         connectionsPerAddress: config.CONNECTIONS_PER_ADDRESS,
         streamsPerAddress: config.STREAMS_PER_ADDRESS
       },
-      writesPerMinute: config.WRITES_PER_MINUTE,
-      sessionChecksPerMinute: config.SESSION_CHECKS_PER_MINUTE,
-      chat: chatOf(needs),
-      sampleUser: needs.demo?.person,
       dataVersions,
       positions: readSide.positions,
       foldRecords,
@@ -77,16 +88,15 @@ export async function openApi(needs: Needs): Promise<string> {
         perAddress: config.EXPORTS_PER_ADDRESS,
         requireSpace: (bytes) => engines.disk.requireSpace(bytes, 'An answer as a file')
       },
-      serviceAuth: { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl },
-      sdk: { folder: SDK, version: VERSION },
       version: VERSION,
       registry,
       logger,
-      periodSeconds: scrapePeriods(config),
-      historyPercent: needs.operations.historyPercent,
+      scraped: { periodSeconds: scrapePeriods(config), historyPercent: needs.operations.historyPercent },
       ready: readiness.ready
     },
     async (app) => {
+      await addSdkPackage(app, { folder: SDK, version: VERSION })
+      await addServiceAuth(app, { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl })
       await addExample(app, { folder: EXAMPLE, authUrl, version: VERSION })
       app.addHook('onError', async (_request, _reply, error: unknown) => {
         if (!(error instanceof Refusal && error.code === 'data_damaged')) return

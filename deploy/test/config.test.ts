@@ -287,8 +287,9 @@ test('files of proxies, clusters and units have limits', async (t) => {
     t.match(stream, /^[^}]*proxy_buffering off;[^}]*proxy_read_timeout 1h;/, name)
     t.match(text, /error_page 429 @limited;[^}]*Retry-After[^}]*return 429 '\{"error":"[^"]+"\}';/, name)
   }
-  for (const [, ports = ''] of (await deployFile('container/compose.yaml')).matchAll(/ ports: \["([^"]*)"/g))
-    t.match(ports, /^127\.0\.0\.1:/, 'published on loopback')
+  for (const name of ['compose', 'replicas'])
+    for (const [, ports = ''] of (await deployFile(`container/${name}.yaml`)).matchAll(/ ports: \["([^"]*)"/g))
+      t.match(ports, /^127\.0\.0\.1:/, 'published on loopback')
   for (const name of ['api', 'ingest', 'projector', 'migrate']) {
     const text = await deployFile(`kubernetes/${name}.yaml`)
     t.match(text, 'automountServiceAccountToken: false', name)

@@ -1,22 +1,15 @@
 import { execSync } from 'node:child_process'
 import { test } from 'tap'
 import { openClickHouseServer, openPinned } from '../src/index.js'
-import { replicasMissing, replicatedDatabase, until } from '../testing/index.js'
+import { killsMissing, replicaCommands, replicatedDatabase, until } from '../testing/index.js'
 
-/** A command that kills a replica, by its place in the list from 1, and one that starts it again. */
-const { CLICKHOUSE_REPLICAS_KILL: kill, CLICKHOUSE_REPLICAS_START: start } = process.env
 const KILLS = Number(process.env.CAMPAIGN_KILLS ?? 12)
 
-const missing =
-  replicasMissing() ||
-  ((kill === undefined || start === undefined) &&
-    'CLICKHOUSE_REPLICAS_KILL and CLICKHOUSE_REPLICAS_START name no commands')
-if (missing) console.error(`NOT TESTED: the death of ClickHouse replicas; ${missing}.`)
-
 test('pinned replicas are killed: nothing acknowledged is lost, and no reader goes back', {
-  skip: missing,
+  skip: killsMissing(),
   timeout: 0
 }, async (t) => {
+  const { kill, start } = replicaCommands()
   const urls = await replicatedDatabase(t)
   const pinned = openPinned({ urls })
   t.teardown(() => pinned.close())

@@ -8,55 +8,40 @@ import { differenceOf, differingTables, linesOf, printsOf, projectLog } from './
 
 /** The data of a stopped service. */
 export type Stores = {
-  /** The directory of its ClickHouse. */
-  readonly tables: string
+  /** Its tables, on each replica. */
+  readonly tables: readonly [ClickHouse, ...ClickHouse[]]
   readonly writes: Postgres
   readonly reader: LogReader
+  /** For the tables that are computed undisturbed. */
+  readonly directory: string
 }
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 
-/**
- * Returns every difference between the stored and the expected data, as one sentence each. A process can open only one
- * directory of ClickHouse at a time.
- */
+/** Returns every difference between the stored and the expected data, as one sentence each. */
 export async function differences(
-  { tables, writes, reader }: Stores,
+  { tables, writes, reader, directory }: Stores,
   { facts, canBePartial }: { readonly facts: Facts; readonly canBePartial: boolean }
 ): Promise<string[]> {
-  const first = await using(tables, async (opened) => {
-    // Loads the events that were published during the stop.
-    await projectLog({ tables: opened, reader, writes, logger: QUIET })
-    const found = [
-      ...(await differencesFromShown({ facts, tables: opened, canBePartial })),
-      ...(await differencesFromWritten({ facts, tables: opened }, writes))
-    ]
-    return { prints: await printsOf(opened), found }
-  })
-  const directory = await mkdtemp(join(tables, '..', 'replay-'))
+  // Loads the events that were published during the stop.
+  await projectLog({ tables: tables[0], reader, writes, logger: QUIET })
+  const found = [
+    ...(await differencesFromShown({ facts, tables: tables[0], canBePartial })),
+    ...(await differencesFromWritten({ facts, tables: tables[0] }, writes))
+  ]
+  const path = await mkdtemp(join(directory, 'replay-'))
+  const fresh = await openChdb({ path })
   try {
-    const wanted = await using(directory, async (fresh) => {
-      await projectLog({ tables: fresh, reader, writes, logger: QUIET })
-      const names = differingTables(first.prints, await printsOf(fresh))
-      return new Map(await Promise.all(names.map(async (name) => [name, await linesOf(fresh, name)] as const)))
-    })
-    if (wanted.size === 0) return first.found
-    return await using(tables, async (opened) => [
-      ...first.found,
-      ...(await Promise.all(
-        [...wanted].map(async ([name, lines]) => differenceOf(name, await linesOf(opened, name), lines))
-      ))
-    ])
+    await projectLog({ tables: fresh, reader, writes, logger: QUIET })
+    const wanted = await printsOf(fresh)
+    for (const [at, each] of tables.entries()) {
+      const where = tables.length === 1 ? '' : `replica ${at + 1}: `
+      for (const name of differingTables(await printsOf(each), wanted))
+        found.push(where + differenceOf(name, await linesOf(each, name), await linesOf(fresh, name)))
+    }
+    return found
   } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
-}
-
-async function using<Result>(path: string, use: (tables: ClickHouse) => Promise<Result>): Promise<Result> {
-  const tables = await openChdb({ path })
-  try {
-    return await use(tables)
-  } finally {
-    await tables.close()
+    await fresh.close()
+    await rm(path, { recursive: true, force: true })
   }
 }

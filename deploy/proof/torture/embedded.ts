@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { openPglite } from '@gamenet/engines'
+import { openChdb, openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { freePort } from '@gamenet/engines/testing'
 import type { Operations } from '../../src/operate/operation.js'
@@ -136,9 +136,11 @@ async function metric(operatorUrl: string, name: string): Promise<string> {
 export async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {
   const writes = await openPglite({ dir: join(data, 'writes') })
   const log = openEmbeddedLog({ path: join(data, 'log'), epoch: 1 })
+  const tables = await openChdb({ path: join(data, 'tables') })
   try {
-    return await differences({ tables: join(data, 'tables'), writes, reader: log }, { facts, canBePartial: false })
+    return await differences({ tables: [tables], writes, reader: log, directory: data }, { facts, canBePartial: false })
   } finally {
+    await tables.close()
     await log.close()
     await writes.close()
   }

@@ -54,7 +54,10 @@ export type Prints = ReadonlyMap<string, string>
 export async function printsOf(tables: ClickHouse): Promise<Prints> {
   const { serving } = await storeOver(tables.control).do(readPointers)
   const prints = new Map<string, string>()
-  for (const name of dataTables(projections).toSorted()) {
+  const names = dataTables(projections).toSorted()
+  // A replica first takes the rows that the others have.
+  await tables.control.sync(names.map((name) => serving.nameOf(name)))
+  for (const name of names) {
     const [row] = await tables.projections.rows(
       `SELECT count() AS rows, toString(sum(cityHash64(${lineOf(name)}))) AS hash
        FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,

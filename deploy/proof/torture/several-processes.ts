@@ -29,9 +29,12 @@ const TERMINATED_SHARE = 0.3
 const TERMINATE_AFTER_MS_MAX = 250
 
 /** Runs roles in separate processes on real engines and kills all of them; returns every difference found at the end. */
-export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
+export async function tortureSeveral(
+  surroundings: Surroundings,
+  { onReplicas }: { readonly onReplicas: boolean }
+): Promise<Outcome> {
   const { directory, facts, rebuilt, calm, auth, upstream, note } = surroundings
-  const engines = await startRealEngines(join(directory, 'engines'))
+  const engines = await startRealEngines(join(directory, 'engines'), { onReplicas })
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
   const faults: string[] = []
@@ -144,7 +147,7 @@ function blowOf(seed: number, number: number): Blow | { readonly frozenMs: numbe
 }
 
 async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['facts']): Promise<string[]> {
-  await engines.stopClickHouse()
+  const tables = await engines.openTables()
   const writes = openPostgres({ url: engines.postgres })
   const reader = openKafkaLog({
     brokers: [engines.kafka],
@@ -157,8 +160,9 @@ async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['fa
     epoch: 1
   })
   try {
-    return await differences({ tables: engines.tables, writes, reader }, { facts, canBePartial: true })
+    return await differences({ tables, writes, reader, directory: engines.directory }, { facts, canBePartial: true })
   } finally {
+    await Promise.all(tables.map((each) => each.close()))
     await reader.close()
     await writes.close()
   }

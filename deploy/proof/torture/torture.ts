@@ -13,7 +13,8 @@ import { startSteppingUpstream } from './upstream.js'
  * difference a row that is missing in the tables or wrong
  */
 
-export type Engines = 'embedded' | 'kafka'
+/** `replicas`: on Kafka, with the ClickHouse replicas that CLICKHOUSE_REPLICAS names. */
+export type Engines = 'embedded' | 'kafka' | 'replicas'
 
 export type Report = Outcome & {
   readonly engines: Engines
@@ -44,8 +45,11 @@ export async function torture(options: {
   const auth = await startDemoAuth({ network })
   const upstream = await startSteppingUpstream(facts)
   try {
-    const tortured = engines === 'embedded' ? tortureEmbedded : tortureSeveral
-    const { differences, startsMs } = await tortured({ directory, facts, kills, rebuilt, calm, auth, upstream, note })
+    const surroundings = { directory, facts, kills, rebuilt, calm, auth, upstream, note }
+    const { differences, startsMs } =
+      engines === 'embedded'
+        ? await tortureEmbedded(surroundings)
+        : await tortureSeveral(surroundings, { onReplicas: engines === 'replicas' })
     const seconds = (performance.now() - began) / 1000
     facts.add({ fact: 'ran', seconds, differences: differences.length })
     const struckBy = Object.fromEntries([...facts.struckBy].sort())

@@ -8,15 +8,17 @@ export function addRestore(program: Command, terminal: Terminal): void {
   addCommand(program, 'restore', 'put a backup into DATA_DIR, which must be new or empty')
     .argument('<dir>', 'a directory that `gamenet backup` wrote')
     .option('--ledger <path>', 'users erased since: the data directory that is replaced, or its erasures.json')
-    .action(async (dir: string, options: { json?: boolean; ledger?: string }) => {
+    .option('--to-postgres', 'also put the write side into the empty database of POSTGRES_URL')
+    .action(async (dir: string, options: { json?: boolean; ledger?: string; toPostgres?: boolean }) => {
       const config = terminal.config()
-      refuseServers(config)
+      refuseServers(config, options.toPostgres === true)
       const display = showProgress(terminal, options.json !== true)
       const { restore } = await import('./restore.js')
       const report = await restore({
         backup: dir,
         dataDirectory: config.DATA_DIR,
         ledger: options.ledger,
+        postgresUrl: options.toPostgres === true ? config.POSTGRES_URL : undefined,
         onProgress: (bytes, bytesTotal) => display.update(progressOfBytes('copying', bytes, bytesTotal)),
         signal: new AbortController().signal
       }).finally(display.stop)
@@ -24,7 +26,8 @@ export function addRestore(program: Command, terminal: Terminal): void {
       print(terminal, options.json, report, [
         `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ` +
           `${durationText(report.tookMs / 1000)}.`,
-        erasureLine(report.toErase, report.createdAt)
+        erasureLine(report.toErase, report.createdAt),
+        ...(report.movedRows === null ? [] : [`PostgreSQL has ${counted(report.movedRows, 'row')} of the write side.`])
       ])
     })
 }
@@ -37,10 +40,11 @@ function erasureLine(toErase: number | null, createdAt: string): string {
 }
 
 /** Refuses settings with servers: a service with them would not read the restored files. */
-function refuseServers(config: Config): void {
-  const given = (['KAFKA_BROKERS', 'CLICKHOUSE_URL', 'POSTGRES_URL'] as const).filter(
-    (name) => config[name] !== undefined
-  )
+function refuseServers(config: Config, toPostgres: boolean): void {
+  if (toPostgres && config.POSTGRES_URL === undefined)
+    throw new UsageError('--to-postgres needs POSTGRES_URL, the address of an empty database.')
+  const servers = ['KAFKA_BROKERS', 'CLICKHOUSE_URL', ...(toPostgres ? [] : ['POSTGRES_URL' as const])] as const
+  const given = servers.filter((name) => config[name] !== undefined)
   if (given.length === 0) return
   throw new UsageError(
     `A backup is restored for a service whose engines are all embedded; ${given.join(', ')} is set. Unset it, or ` +

@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
+import { migratePostgres, newestMigration, openPglite, openPostgres } from '@gamenet/engines'
 import { flushPath, flushTree } from '@gamenet/engines/files'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { readMigrations } from '@gamenet/projector'
@@ -19,12 +19,15 @@ import { VERSIONS } from '../../version.js'
 import { refuseLowDisk } from '../backup/backup.js'
 import { copyFiles } from '../backup/copy.js'
 import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from '../backup/manifest.js'
+import { copyWrites } from './copy-writes.js'
 
 export type RestoreRequest = {
   readonly backup: string
   readonly dataDirectory: string
   /** A data directory, or a copy of its ledger, with the users erased since the backup. */
   readonly ledger: string | undefined
+  /** An empty PostgreSQL, which gets the write side too. */
+  readonly postgresUrl?: string | undefined
   readonly onProgress: (bytes: number, bytesTotal: number) => void
   readonly signal: AbortSignal
 }
@@ -36,6 +39,8 @@ export type RestoreReport = {
   readonly bytes: number
   /** Erasures of the ledger that the backup lacks; null without a ledger. */
   readonly toErase: number | null
+  /** Rows of the write side that are in PostgreSQL now; null unless they were copied there. */
+  readonly movedRows: number | null
   readonly tookMs: number
 }
 
@@ -101,10 +106,12 @@ async function restoreInto({
     await openEmbeddedLog({ path: directory.part('log'), epoch: 'next' }).close()
     const toErase = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
     await flushTree(path)
+    const movedRows = request.postgresUrl === undefined ? null : await moveWrites(directory, request.postgresUrl)
     await rm(directory.part(RESTORING_FILE))
     await flushPath(path)
     const { createdAt, files, bytes } = manifest
-    return { dataDirectory: path, createdAt, files, bytes, toErase, tookMs: Math.round(performance.now() - begun) }
+    const tookMs = Math.round(performance.now() - begun)
+    return { dataDirectory: path, createdAt, files, bytes, toErase, movedRows, tookMs }
   } catch (error) {
     await empty(path)
     // A half-restored directory keeps its marker, so that no service starts there.
@@ -133,6 +140,17 @@ async function copyIn(
     }
   )
   if (differs !== null) throw damaged(backup, differs)
+}
+
+async function moveWrites(directory: { part(name: string): string }, url: string): Promise<number> {
+  const from = await openPglite({ dir: directory.part('writes') })
+  const to = openPostgres({ url })
+  try {
+    return await copyWrites(from, to)
+  } finally {
+    await from.close()
+    await to.close()
+  }
 }
 
 async function mergeLedgerInto(dir: string, ledger: LedgerFile): Promise<number> {

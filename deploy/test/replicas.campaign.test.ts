@@ -178,10 +178,11 @@ test('an installation moves from one computer to Kafka, PostgreSQL and two repli
     CLICKHOUSE_URL: urls.join(','),
     LOG_EPOCH: '3'
   }
-  await run(servers, 'import', 'log', folder('log.ndjson.gz'))
-  const moved = await openGamenet(t, servers)
+  await openGamenet(t, { ...servers, DATA_DIR: folder('projector') }, 'projector')
+  const moving = run(servers, 'import', 'log', folder('log.ndjson.gz'))
   t.same(await answers(old.apiUrl), before, 'the old installation still answers')
-  await gamenetJson({ OPERATOR_URL: moved.operatorUrl }, ['status', '--wait', '180'])
+  await moving
+  const moved = await openGamenet(t, { ...servers, DATA_DIR: folder('api') }, 'api')
   t.same(await answers(moved.apiUrl), before, 'the new one answers the same')
   t.same(await differingReplicas(t, urls), [])
 })

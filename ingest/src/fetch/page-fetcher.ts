@@ -2,8 +2,7 @@ import { abortable, withSignals } from '@gamenet/schemas'
 import { DelegateBackoff, ExponentialBackoff, handleWhenResult, retry } from 'cockatiel'
 import { Agent, type Dispatcher } from 'undici'
 import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.js'
-import { createRequestThrottle, type RequestThrottle, type Urgency } from './request-throttle.js'
-import { retryAfterMs } from './retry-after.js'
+import { createRequestThrottle, type RequestThrottle, retryAfterMs, type Urgency } from './request-throttle.js'
 
 /** Validators of an earlier answer, for a conditional request. */
 export type Validators = { readonly etag?: string; readonly lastModified?: string }

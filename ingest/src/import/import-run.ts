@@ -6,13 +6,12 @@ import type { Log } from '../ports/log.js'
 import type { ImportProgress, ImportReport } from './contract.js'
 import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
 import { importCutOff, importRefused } from './import-refused.js'
-import { readLocalTime, type TimeReader } from './import-time.js'
+import { formatReader, readLocalTime, type TimeReader } from './import-time.js'
 import { importableOf } from './importables.js'
 import { LocalClock } from './local-clock.js'
 import { type RowSource, readRows, surveyRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
 import type { Spelling } from './spelling.js'
-import { formatReader } from './time-format.js'
 
 /** Maximum number of rows that an interrupted import repeats. */
 const PROGRESS_ROWS = 100_000

@@ -82,12 +82,11 @@ async function watch(
     const late = AbortSignal.timeout(withinMs)
     const asked = request(`${operatorUrl}/healthz`, { signal: AbortSignal.any([ended, late]) })
     await asked.then(({ body }) => body.dump()).catch(() => undefined)
-    if (late.aborted && !ended.aborted) {
+    if (late.aborted && !ended.aborted)
       throw new FailureError(
         `The service at ${operatorUrl} gives no sign of life: it is stopped, or hangs. An operation may be completed ` +
           `when it goes on; see its log and its process (ps), then gamenet status.`
       )
-    }
   }
 }
 
@@ -173,12 +172,11 @@ async function reach<Answer>(operatorUrl: string, send: () => Promise<Answer>): 
   } catch (error) {
     if (error instanceof FailureError) throw error
     const code = errorCode(error)
-    if (INTERRUPTED.has(code)) {
+    if (INTERRUPTED.has(code))
       throw new FailureError(
         `The service at ${operatorUrl} ended before it had answered (${code}): it is unknown whether the operation ` +
           `was completed. Start the service again, and check gamenet status.`
       )
-    }
     throw new FailureError(
       `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or may have ` +
         `just ended: retry in a moment, or give another OPERATOR_URL.`

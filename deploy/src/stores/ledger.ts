@@ -191,9 +191,8 @@ export async function markDone(writes: Postgres, nameHash: string): Promise<void
  * may write it to a file.
  */
 async function notifyAll(transaction: Queries): Promise<void> {
-  for (const noun of WRITE_NOUNS) {
+  for (const noun of WRITE_NOUNS)
     await transaction.query('SELECT pg_notify($1, $2)', [CHANGED_CHANNEL, JSON.stringify([noun, '*'])])
-  }
   await transaction.query(`SELECT pg_notify($1, '')`, [ERASED_CHANNEL])
 }
 

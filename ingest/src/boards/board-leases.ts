@@ -126,13 +126,12 @@ export function boardLeases(
       return rows.length === 1
     },
     async release(leases) {
-      for (const { titleId, leaderboardId, holder, wasUnclean } of leases) {
+      for (const { titleId, leaderboardId, holder, wasUnclean } of leases)
         await writes.query(
           `UPDATE board_lease AS t SET lease_holder = NULL, lease_until = NULL, tried_at = NULL, is_unclean = $4
            WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3`,
           [...keyOf({ titleId, leaderboardId }), holder, wasUnclean]
         )
-      }
     },
     async add(titleIds) {
       await writes.query(ADD, [titleIds, titleIds.map(() => LIST), shortestS])

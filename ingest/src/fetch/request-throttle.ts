@@ -24,9 +24,7 @@ type QueuedRequest = { readonly signal: AbortSignal; begin(): Promise<void>; ref
  * request in it.
  */
 export function createRequestThrottle(requestsPerSecond: number): RequestThrottle {
-  if (!(requestsPerSecond > 0)) {
-    throw new RangeError(`Requests per second must be above 0; got ${requestsPerSecond}.`)
-  }
+  if (!(requestsPerSecond > 0)) throw new RangeError(`Requests per second must be above 0; got ${requestsPerSecond}.`)
   const gapMs = 1000 / requestsPerSecond
   const waiting: Record<Urgency, QueuedRequest[]> = { soon: [], later: [] }
   let nextStartMs = 0

@@ -5,7 +5,7 @@ import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import type { ImportProgress, ImportReport } from './contract.js'
 import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
-import { importCutOff, importRefused } from './import-refused.js'
+import { importCutOff } from './import-refused.js'
 import { formatReader, readLocalTime, type TimeReader } from './import-time.js'
 import { importableOf } from './importables.js'
 import { LocalClock } from './local-clock.js'
@@ -122,9 +122,8 @@ async function importFile(
   await surveyRows(run, tallyFrom(undefined), (bytesRead) => reportProgress(run, NOTHING, 'checking', bytesRead))
   if (strict) {
     const checked = await checkAll(run)
-    if (checked.rejected > 0) {
+    if (checked.rejected > 0)
       return resultOf(run, { ...checked, published: 0 }, { finished: false, alreadyDone: false })
-    }
   }
   return resultOf(run, await publishAll(run, before), { finished: true, alreadyDone: false })
 }

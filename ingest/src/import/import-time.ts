@@ -65,9 +65,8 @@ export function readLocalTime(text: string): ReadTime | WallTime {
     return timeOfParts({ year, month, day, hour, minute, second, fraction, offset })
   }
   if (EPOCH.test(text)) return readEpoch(Number(text))
-  if (DAY_OR_MONTH_FIRST.test(text)) {
+  if (DAY_OR_MONTH_FIRST.test(text))
     return { fault: 'expected a time with the year first; --time-format reads others, such as %d/%m/%Y or %m/%d/%Y' }
-  }
   return {
     fault:
       'expected a time as ISO 8601, as YYYY-MM-DD HH:MM:SS in UTC, or as epoch seconds or milliseconds; ' +
@@ -77,11 +76,10 @@ export function readLocalTime(text: string): ReadTime | WallTime {
 
 /** Parses a number as epoch seconds, milliseconds or microseconds, depending on its size; see {@link readTime}. */
 export function readEpoch(value: number): ReadTime {
-  if (!(value >= EPOCH_SECONDS_MIN)) {
+  if (!(value >= EPOCH_SECONDS_MIN))
     return {
       fault: 'an epoch time before 3 March 1973 may be a date in digits; write it as ISO 8601, or give --time-format'
     }
-  }
   // Rounded to the microsecond first: 1489212000.001 * 1000 is slightly less than a whole number.
   if (value < EPOCH_MILLISECONDS_MIN) return stored(Math.floor(Math.round(value * 1e6) / 1e3))
   return stored(Math.floor(value < EPOCH_MICROSECONDS_MIN ? value : value / 1e3))
@@ -152,9 +150,8 @@ export function formatReader(format: string): TimeReader {
     const known = Object.keys(DIRECTIVES).map((each) => `%${each}`)
     throw importRefused(`--time-format has ${JSON.stringify(text)}; expected ${known.join(' ')}`)
   })
-  if (!/%[Yy]/.test(format) || !/%[mbB]/.test(format) || /%(.)(?=.*%\1)/s.test(format)) {
+  if (!/%[Yy]/.test(format) || !/%[mbB]/.test(format) || /%(.)(?=.*%\1)/s.test(format))
     throw importRefused(`--time-format ${JSON.stringify(format)} must have year (%Y) and month (%m or %B), each once`)
-  }
   const pattern = new RegExp(`^${source}$`)
   return (text) => {
     const parts = pattern.exec(text)?.groups

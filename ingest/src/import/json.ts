@@ -156,12 +156,10 @@ function objectOf(row: Row): RowObject {
   if (row.fault !== undefined) return { line: row.line, fault: row.fault }
   try {
     const object: unknown = JSON.parse(row.text)
-    if (isDeeper(object, LEVELS_MAX)) {
+    if (isDeeper(object, LEVELS_MAX))
       return { line: row.line, fault: `the row is nested deeper than ${LEVELS_MAX} levels` }
-    }
-    if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
+    if (typeof object === 'object' && object !== null && !Array.isArray(object))
       return { line: row.line, object: object as Record<string, unknown> }
-    }
     return { line: row.line, fault: 'the row is not a JSON object' }
   } catch (error) {
     const reason = errorMessage(error)

@@ -92,19 +92,16 @@ export function readMatchTable(table: PageElement, source: PageSource): PagePart
 
 function lobbyIn([first, ...others]: readonly PageElement[]): Lobby | string {
   const hostName = first === undefined ? '' : shownText(first)
-  if (hostName === '' || hostName.length > HOST_LENGTH_MAX) {
+  if (hostName === '' || hostName.length > HOST_LENGTH_MAX)
     return `expected a host of 1 to ${HOST_LENGTH_MAX} characters, got ${quoted(hostName)}`
-  }
   const texts = others.filter((cell) => hasClass(cell, 'text-right')).map(shownText)
   const [players, ...more] = texts.filter((text) => /\d ?\/ ?\d/.test(text))
-  if (players === undefined || more.length > 0 || !PLAYERS.test(players)) {
+  if (players === undefined || more.length > 0 || !PLAYERS.test(players))
     return `expected one cell CURRENT/MAX at the right, got ${quoted(texts.join(' | '))}`
-  }
   const [, current, most] = PLAYERS.exec(players) ?? []
   const currentPlayers = countIn(current ?? '')
   const maxPlayers = countIn(most ?? '')
-  if (currentPlayers === undefined || maxPlayers === undefined) {
+  if (currentPlayers === undefined || maxPlayers === undefined)
     return `expected two counts CURRENT/MAX, got ${quoted(players)}`
-  }
   return { hostName, currentPlayers, maxPlayers }
 }

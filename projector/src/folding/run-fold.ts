@@ -58,9 +58,8 @@ export async function runFold(
     statements: Readonly<Record<string, string>>
   ): Promise<ChunkAnswers> {
     const found: Record<string, Uint8Array> = {}
-    for (const [name, sql] of Object.entries(statements)) {
+    for (const [name, sql] of Object.entries(statements))
       found[name] = await store.do(readForFold, projection, { name, sql }, chunk)
-    }
     return found
   }
   async function rowsOf(chunk: readonly TouchedKey[], first: ChunkAnswers): Promise<ChunkRows> {

@@ -246,13 +246,12 @@ function endOf(until: string, isByRecording = false): End {
   // A day means its start.
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(until) ? `${until}T00:00:00Z` : until
   if (Instant.safeParse(instant).success && !isFuture) return { until, atMs: millisecondsOf(instant) }
-  if (isFuture) {
+  if (isFuture)
     throw new RebuildRefused(
       `${option} ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an ` +
         'earlier instant, or omit it to rebuild up to the end.',
       { isUsage: true }
     )
-  }
   throw new RebuildRefused(
     `${option} takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day` +
       `${isByRecording ? '' : ', or an offset, such as 120000'}; got ${JSON.stringify(until)}.`,

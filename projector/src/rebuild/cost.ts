@@ -88,9 +88,7 @@ function sampledOf(
   parts: readonly KeyPart[] | undefined
 ): { readonly input: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[] {
   const sizes = form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
-  if (parts === undefined) {
-    return middleOf(whole, sizes).map((range) => ({ input: { range }, events: lengthOf(range) }))
-  }
+  if (parts === undefined) return middleOf(whole, sizes).map((range) => ({ input: { range }, events: lengthOf(range) }))
   const samples = parts.length === 0 ? [] : sizes.map((wanted) => sampleOf(parts, wanted))
   const all = samples.map(({ events }) => events)
   // If a few keys have nearly all events, no slice is small, and one sample is enough.

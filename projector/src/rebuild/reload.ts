@@ -62,14 +62,12 @@ export async function reload(
       if (storing?.isFinal === true) throw new RebuildRefused(storing.reason)
       const reason = storing?.reason ?? reading
       const restedMs = performance.now() - movedAt
-      if (reason !== null && restedMs > STANDSTILL_MS) {
+      if (reason !== null && restedMs > STANDSTILL_MS)
         throw new Error(
           `${topic.name} cannot be loaded from the log: ${reason} (gamenet verify names damage and its repair)`
         )
-      }
-      if (restedMs > SILENCE_MS) {
+      if (restedMs > SILENCE_MS)
         throw new Error(`${topic.name} cannot be loaded from the log: nothing was read for ${SILENCE_MS / 1000} s`)
-      }
     }
   } finally {
     await loader.stop()

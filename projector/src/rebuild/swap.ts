@@ -57,12 +57,11 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
   const live = await liveOf(context)
   const checkpoints = await Checkpoints.read(live.store)
   const topic = reloadedTopic(record)
-  if (topic !== undefined) {
+  if (topic !== undefined)
     await reload(context, record, topic, checkpoints.of(loadCheckpoint(topic.name)), {
       shouldContinue: async () => !context.signal.aborted,
       onStep: () => {}
     })
-  }
   const [step, unit] = [stepContextOf(context, record, live), unitOf(context, record)]
   const taken = await catchUp({ step, unit, sizes: context.sizes }, checkpoints)
   return taken + (await catchUpLate(live, step, { unit, record }))

@@ -64,9 +64,8 @@ export const deleteImports = operation(
     const ids = importIds.filter((id) => /^[0-9a-f]{32}$/.test(id)).map((id) => `'${id}'`)
     const where = `WHERE import_id IN (${ids.join(', ')})`
     const noun = table.replace('event_', '')
-    if (KEPT_WHEN_UNDONE.includes(noun)) {
+    if (KEPT_WHEN_UNDONE.includes(noun))
       await tables.execute(`INSERT INTO undone_${noun} SELECT * FROM ${tables.target(table)} ${where}`)
-    }
     await tables.execute(`DELETE FROM ${tables.target(table)} ${where}`)
   }
 )

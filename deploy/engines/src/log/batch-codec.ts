@@ -92,9 +92,8 @@ function checksumOf(batch: Buffer): number {
 /** Returns the frame of a stored batch. Throws if the bytes are not a batch, or are of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {
   const format = batch[0] ?? 0
-  if (format !== FRAME_FORMAT || batch.length < FRAME_BYTES) {
+  if (format !== FRAME_FORMAT || batch.length < FRAME_BYTES)
     throw new Error(`a batch of the log has format ${format}, expected ${FRAME_FORMAT}: use a newer program`)
-  }
   return {
     records: batch.readUInt32LE(1),
     appendedAtMs: batch.readUIntLE(9, 6),

@@ -89,23 +89,20 @@ function choosing(parent: Command, name: string, description: string): Command {
 function choiceOf(topic: string | undefined, positions: readonly string[], options: Options): DeadLetterChoice {
   const { topic: allOf, all = false } = options
   if (all && allOf !== undefined && topic === undefined) return { topic: allOf, positions: 'all' }
-  if (all || allOf !== undefined || topic === undefined || positions.length === 0) {
+  if (all || allOf !== undefined || topic === undefined || positions.length === 0)
     throw new UsageError('Give either a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.')
-  }
-  if (positions.length > DEAD_LETTER_CHOICE_MAX) {
+  if (positions.length > DEAD_LETTER_CHOICE_MAX)
     throw new UsageError(
       `${positions.length} positions were given; at most ${DEAD_LETTER_CHOICE_MAX} can be named at once. Give fewer, ` +
         `or all by --topic ${topic} --all.`
     )
-  }
   return { topic, positions: positions.map(positionOf) }
 }
 
 function positionOf(text: string): Position {
   const [, epoch = '', partition = '', offset = ''] = /^(\d{1,5})\/(\d{1,5})\/(\d{1,15})$/.exec(text) ?? []
-  if (offset === '' || Number(epoch) > 65_535 || Number(partition) > 65_535) {
+  if (offset === '' || Number(epoch) > 65_535 || Number(partition) > 65_535)
     throw new UsageError(`A position is epoch/partition/offset, such as 1/0/17; got ${JSON.stringify(text)}.`)
-  }
   return { epoch: Number(epoch), partition: Number(partition), offset: Number(offset) }
 }
 

@@ -106,12 +106,11 @@ async function publishFile(
       throw new FailureError(`The import of ${file} ended with its command; the same command resumes it.`)
     if (isFailure(error, 'import_refused')) throw new UsageError(error.message)
     if (isFailure(error, 'import_cut_off')) throw new FailureError(error.message)
-    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error))) {
+    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error)))
       throw new FailureError(
         `The disk that stores the upload of ${file} is full; free some space and import again: published events ` +
           `stay, the rest follows.`
       )
-    }
     throw error
   } finally {
     if (importing !== undefined) needs.importing.delete(importing)

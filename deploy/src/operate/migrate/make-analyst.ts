@@ -14,12 +14,11 @@ export const makeAnalyst = operation({
   body: { as: 'json', bytesMax: BODY_BYTES_MAX },
   result: z.object({ user: z.string() }),
   run: async ({ engines: { clickhouse, names } }, { password }) => {
-    if (names.tables === 'chDB') {
+    if (names.tables === 'chDB')
       throw new UsageError(
         'migrate --analyst creates users on a ClickHouse server (CLICKHOUSE_URL); the embedded one has them. ' +
           'gamenet sql --serve serves its tables.'
       )
-    }
     const { ANALYST, readerStatements } = await import('@gamenet/engines/sql')
     const { datasetViews } = await import('../../stores/dataset-views.js')
     const { control } = clickhouse
@@ -29,9 +28,8 @@ export const makeAnalyst = operation({
       const security = 'DEFINER = CURRENT_USER SQL SECURITY DEFINER'
       await control.execute(`CREATE OR REPLACE VIEW ${ANALYST}.${name} ${security} AS ${select}`)
     }
-    for (const statement of readerStatements({ password, database: String(current?.name) })) {
+    for (const statement of readerStatements({ password, database: String(current?.name) }))
       await control.execute(statement)
-    }
     return { user: ANALYST }
   }
 })

@@ -33,14 +33,12 @@ export const scrape = operation({
   result: z.array(ScrapeReport),
   endsWith: 'ingest',
   run: async ({ ingest }, { source }, { onProgress }) => {
-    if (ingest === undefined) {
+    if (ingest === undefined)
       throw new UsageError('This process does not scrape; ask one that does (gamenet start or ingest).')
-    }
-    if (source !== 'all' && !isSource(source)) {
+    if (source !== 'all' && !isSource(source))
       throw new UsageError(
         `There is no source ${JSON.stringify(source)}; there are ${SCRAPE_SOURCES.join(', ')} and all.`
       )
-    }
     return await ingest.runNow(source, onProgress)
   }
 })

@@ -14,12 +14,11 @@ export const takeSqlSnapshot = operation({
   result: SqlSnapshot,
   run: async ({ engines, damage }, { pid }) => {
     const { directory, clickhouse, names } = engines
-    if (directory === undefined || names.tables !== 'chDB') {
+    if (directory === undefined || names.tables !== 'chDB')
       throw new UsageError(
         'gamenet sql reads embedded tables; these are on a ClickHouse server. `gamenet migrate --analyst` creates a ' +
           'user there, for any client of ClickHouse.'
       )
-    }
     const damaged = (await damage.tables.inUse()).map(({ table }) => table)
     if (damaged.length > 0)
       throw new FailureError(

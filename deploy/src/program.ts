@@ -119,9 +119,7 @@ async function exitCodeOf(error: unknown, terminal: Terminal): Promise<number> {
   return 1
 }
 
-function sentenceOf(text: string): string {
-  return /[.)]$/.test(text) ? text : `${text}.`
-}
+const sentenceOf = (text: string): string => (/[.)]$/.test(text) ? text : `${text}.`)
 
 /** Returns the variables that say where an unavailable engine is, and how it is reached. */
 function settingsOf(error: unknown): string | undefined {

@@ -88,11 +88,7 @@ export function table(rows: readonly (readonly string[])[]): string[] {
 }
 
 /** Formats an ISO 8601 instant for a table. */
-export function minuteOf(instant: string): string {
-  return `${instant.slice(0, 16)}Z`
-}
+export const minuteOf = (instant: string): string => `${instant.slice(0, 16)}Z`
 
 /** Returns a number with its noun: `1 row`, `2 rows`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -247,6 +247,4 @@ function equalPageOf({ etag, last_modified: lastModified, content, seen_version:
   }
 }
 
-function keyOf({ titleId, leaderboardId }: Place): [string, number] {
-  return [titleId, leaderboardId ?? LIST]
-}
+const keyOf = ({ titleId, leaderboardId }: Place): [string, number] => [titleId, leaderboardId ?? LIST]

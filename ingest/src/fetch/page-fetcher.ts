@@ -317,9 +317,7 @@ async function discard(answer: Dispatcher.ResponseData): Promise<void> {
     .catch(ignoreLateError)
 }
 
-function failed(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
-}
+const failed = (reason: string): { ok: false; reason: string } => ({ ok: false, reason })
 
 /** Describes a fault of the connection or the stream for a reason. */
 function faultOf(error: unknown): string {

@@ -47,9 +47,7 @@ export function readTime(text: string): ReadTime {
 }
 
 /** Returns a wall time as UTC. */
-export function inUtc(time: ReadTime | WallTime): ReadTime {
-  return 'wallMs' in time ? stored(time.wallMs) : time
-}
+export const inUtc = (time: ReadTime | WallTime): ReadTime => ('wallMs' in time ? stored(time.wallMs) : time)
 
 /** Cache of the last row's time: files list all titles of one minute one after another. */
 let lastText = ''

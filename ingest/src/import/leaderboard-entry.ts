@@ -99,6 +99,4 @@ function textOfTime(timeMs: unknown): string | undefined {
   return Number.isInteger(timeMs) && Number(timeMs) >= 0 ? timeText(Number(timeMs)) : undefined
 }
 
-function fault(reason: string): Outcome {
-  return { kind: 'fault', reason }
-}
+const fault = (reason: string): Outcome => ({ kind: 'fault', reason })

@@ -241,9 +241,7 @@ function schemaFault(target: Importable, field: string, value: unknown): string 
   return parsed.success ? undefined : parsed.error.issues.find(({ path }) => path[0] === field)?.message
 }
 
-function isAlike(name: string, wanted: string): boolean {
-  return name.trim().toLowerCase() === wanted.trim().toLowerCase()
-}
+const isAlike = (name: string, wanted: string): boolean => name.trim().toLowerCase() === wanted.trim().toLowerCase()
 
 function absent(
   target: Importable,
@@ -266,6 +264,4 @@ function found(columns: readonly string[], isSample: boolean): string {
   return `${isSample ? 'the first rows have' : 'the header has'} ${names.join(', ') || 'no columns'}${more}`
 }
 
-function faulty(reason: string): Outcome {
-  return { kind: 'fault', reason }
-}
+const faulty = (reason: string): Outcome => ({ kind: 'fault', reason })

@@ -46,9 +46,7 @@ export function parseGamePage(html: string): ParsedPage<GamePage> {
   })
 }
 
-function isTable(element: PageElement): boolean {
-  return element.name === 'table' && hasClass(element, 'table-striped')
-}
+const isTable = (element: PageElement): boolean => element.name === 'table' && hasClass(element, 'table-striped')
 
 function isBoardList({ name, attribs }: PageElement): boolean {
   return name === 'select' && attribs.id === 'leaderboard-select'
@@ -71,9 +69,7 @@ function shownBoard(
   return entries.ok ? { ok: true, value: { leaderboardId: selected.value, entries: entries.value } } : entries
 }
 
-function missing(what: string): { ok: false; reason: string } {
-  return { ok: false, reason: `${what} is missing` }
-}
+const missing = (what: string): { ok: false; reason: string } => ({ ok: false, reason: `${what} is missing` })
 
 function tooManyLists(selects: readonly PageElement[]): { ok: false; reason: string } {
   return { ok: false, reason: `expected one list of boards (${SELECT}), found ${selects.length}` }

@@ -80,9 +80,7 @@ function labelledCount(connect: readonly PageElement[], label: string): number |
   return countIn(text) ?? `expected a count above ${quoted(label)}, got ${quoted(text)}`
 }
 
-function textOf(element: PageElement): string {
-  return visibleText(shownText(element))
-}
+const textOf = (element: PageElement): string => visibleText(shownText(element))
 
 function readCountedTitle(cells: readonly PageElement[], address: string): ReadRow<CountedTitle> {
   if (!isRow(cells)) return { ok: false, reason: `expected ${CELLS} cells, found ${cells.length}` }
@@ -102,9 +100,7 @@ function readCountedTitle(cells: readonly PageElement[], address: string): ReadR
   }
 }
 
-function isRow(cells: readonly PageElement[]): cells is Row {
-  return cells.length === CELLS
-}
+const isRow = (cells: readonly PageElement[]): cells is Row => cells.length === CELLS
 
 /**
  * Returns the features with a visible icon. Icons have an order but no names, so nothing follows from a row without all

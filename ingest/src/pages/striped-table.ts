@@ -60,6 +60,4 @@ function columnsOf(cell: PageElement): number {
   return Number.isInteger(columns) && columns > 0 ? columns : 1
 }
 
-function refused(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
-}
+const refused = (reason: string): { ok: false; reason: string } => ({ ok: false, reason })

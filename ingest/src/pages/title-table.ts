@@ -166,9 +166,7 @@ function nameLinks(nameCell: PageElement): PageElement[] {
 }
 
 /** Returns an element's text up to its first `br` or `small`; an unclosed tag extends beyond its text. */
-function textBeforeBreak(element: PageElement): string {
-  return visibleText(shownTextBefore(element, 'br', 'small'))
-}
+const textBeforeBreak = (element: PageElement): string => visibleText(shownTextBefore(element, 'br', 'small'))
 
 /** Returns the fault of a link that does not end in its title's id or product code. */
 function linkElsewhere(href: string | undefined, titleId: string, productCode: string | undefined): string | undefined {

@@ -148,9 +148,7 @@ export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<
 /** Returns the name of a table without its generation. */
 export const bareName = (name: string): string => name.replace(GENERATION, '$1')
 
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16)
-}
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
 /** Reads this program's migrations, in order. */
 export async function readMigrations(directory: URL = MIGRATIONS): Promise<Migration[]> {

@@ -209,9 +209,7 @@ export class AutomaticRebuilds {
   }
 }
 
-function namesOf({ damaged }: Repair): string[] {
-  return damaged.map(({ table }) => table)
-}
+const namesOf = ({ damaged }: Repair): string[] => damaged.map(({ table }) => table)
 
 function cannotEnd(record: RebuildRecord): RebuildRefused {
   const { id, projection, state, reason } = record

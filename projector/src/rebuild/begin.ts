@@ -226,14 +226,10 @@ export async function storeNewRecord(
   return await storeRebuild(store, record, {})
 }
 
-function eventsTo(target: readonly Progress[] = []): number {
-  return lengthOf(rangeBetween(() => 0, target, Infinity))
-}
+const eventsTo = (target: readonly Progress[] = []): number => lengthOf(rangeBetween(() => 0, target, Infinity))
 
 /** The option that takes the end of a rebuild for inspection. */
-export function optionOf(isByRecording: boolean): string {
-  return isByRecording ? '--recorded-until' : '--until'
-}
+export const optionOf = (isByRecording: boolean): string => (isByRecording ? '--recorded-until' : '--until')
 
 /** Parses the operator's `until`. */
 type End = { readonly until: string; readonly atMs?: number; readonly offset?: number }

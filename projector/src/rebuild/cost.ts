@@ -124,9 +124,7 @@ export function costOf(samples: readonly Sample[], stepEvents: number): number {
   return own + Math.max(0, few - own * least) / stepEvents
 }
 
-function leastOf(samples: readonly Sample[]): number {
-  return Math.min(...samples.map(({ seconds }) => seconds))
-}
+const leastOf = (samples: readonly Sample[]): number => Math.min(...samples.map(({ seconds }) => seconds))
 
 /** Returns the range that a projection has consumed. */
 export function wholeRange(projection: Projection, live: Checkpoints): Range {

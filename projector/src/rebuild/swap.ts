@@ -133,9 +133,7 @@ async function requireSound(
 }
 
 /** Whether a rebuild's swap has an intent and no result yet. */
-export function isInterrupted({ state }: RebuildRecord): boolean {
-  return state === 'swapping' || state === 'rolling-back'
-}
+export const isInterrupted = ({ state }: RebuildRecord): boolean => state === 'swapping' || state === 'rolling-back'
 
 /**
  * Completes a swap whose intent is stored, whichever step it had reached; several processes may do so at once. Throws a

@@ -236,14 +236,10 @@ function bucketOf({ shape, buckets, by = shape.key.map((column) => `r.${column}`
   return `cityHash64(${by.join(', ')}) % ${buckets}`
 }
 
-function ofKey({ key }: Side): string {
-  return key === undefined ? '' : `PREWHERE ${key('r.')}`
-}
+const ofKey = ({ key }: Side): string => (key === undefined ? '' : `PREWHERE ${key('r.')}`)
 
 /** The condition that a row is in one of the compared buckets. */
-function isIn(side: Side): string {
-  return `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
-}
+const isIn = (side: Side): string => `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
 
 /** The condition that a row is not left out. */
 function isCompared({ leftOut }: Side): string {

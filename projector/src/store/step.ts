@@ -219,9 +219,7 @@ export const readBasis = operation(
 )
 
 /** A table as statements name it. */
-function identifier(table: string): string {
-  return `{${table}: Identifier}`
-}
+const identifier = (table: string): string => `{${table}: Identifier}`
 
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 

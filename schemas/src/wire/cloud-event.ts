@@ -134,9 +134,7 @@ function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: S
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function refused(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
-}
+const refused = (reason: string): { ok: false; reason: string } => ({ ok: false, reason })
 
 /** Returns the `ce_type` of newly written events. */
 function typeOf(topic: Pick<Topic, 'name' | 'version'>): string {

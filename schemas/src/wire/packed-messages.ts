@@ -87,6 +87,4 @@ function columnOf(texts: readonly (string | null)[]): Column {
   return typeof first === 'string' && texts.every((text) => text === first) ? first : texts
 }
 
-function textAt(column: Column, row: number): string {
-  return typeof column === 'string' ? column : (column[row] ?? '')
-}
+const textAt = (column: Column, row: number): string => (typeof column === 'string' ? column : (column[row] ?? ''))

@@ -85,9 +85,7 @@ export function stampBatch(batch: Buffer, stamp: Pick<BatchFrame, 'appendedAtMs'
   batch.writeUInt32LE(checksumOf(batch), CHECKSUM_AT)
 }
 
-function checksumOf(batch: Buffer): number {
-  return crc32(batch.subarray(FRAME_BYTES), crc32(batch.subarray(0, CHECKSUM_AT)))
-}
+const checksumOf = (batch: Buffer): number => crc32(batch.subarray(FRAME_BYTES), crc32(batch.subarray(0, CHECKSUM_AT)))
 
 /** Returns the frame of a stored batch. Throws if the bytes are not a batch, or are of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {

@@ -155,9 +155,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-function charactersOf({ key, value }: LogMessage): number {
-  return key.length + value.length
-}
+const charactersOf = ({ key, value }: LogMessage): number => key.length + value.length
 
 type TopicMessages = { readonly topic: string; readonly messages: LogMessage[] }
 

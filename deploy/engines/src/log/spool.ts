@@ -137,9 +137,7 @@ function packedParcel(topic: string, batch: Buffer): Buffer {
   return Buffer.concat([Buffer.from([name.length]), name, batch])
 }
 
-function batchOf(value: Buffer): Buffer {
-  return value.subarray(1 + nameBytes(value))
-}
+const batchOf = (value: Buffer): Buffer => value.subarray(1 + nameBytes(value))
 
 function nameBytes(value: Buffer): number {
   const bytes = value[0]

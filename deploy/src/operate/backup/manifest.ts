@@ -19,9 +19,7 @@ export const DATA_FOLDER = 'data'
 export const UNFINISHED_FILE = 'unfinished'
 
 /** Returns the path of a backup's draft, next to its target. */
-export function draftOf(target: string): string {
-  return join(dirname(target), `${basename(target)}.unfinished`)
-}
+export const draftOf = (target: string): string => join(dirname(target), `${basename(target)}.unfinished`)
 
 /** Incremented when an older program can no longer restore a new backup. */
 export const BACKUP_FORMAT = 1

@@ -54,9 +54,7 @@ async function checked(check: string, run: () => Promise<string>): Promise<Check
   }
 }
 
-function nameOf({ names }: Engines, role: string): string {
-  return names[role] ?? role
-}
+const nameOf = ({ names }: Engines, role: string): string => names[role] ?? role
 
 async function versionOf({ clickhouse }: Engines): Promise<string> {
   const [row] = await clickhouse.control.rows('SELECT version() AS version')

@@ -121,9 +121,7 @@ export async function reapplyMissingErasures(
   return { completed, repeated: due.length - completed }
 }
 
-function hashesOf(erasures: readonly Erasure[]): string[] {
-  return erasures.map(({ nameHash }) => nameHash)
-}
+const hashesOf = (erasures: readonly Erasure[]): string[] => erasures.map(({ nameHash }) => nameHash)
 
 /** Readers of the log cache keys for a while; afterwards no event of the person is loaded. */
 async function waitForReaders(needs: EraseNeeds): Promise<void> {

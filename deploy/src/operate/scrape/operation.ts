@@ -43,6 +43,4 @@ export const scrape = operation({
   }
 })
 
-function isSource(name: string): name is ScrapeSource {
-  return SCRAPE_SOURCES.some((source) => source === name)
-}
+const isSource = (name: string): name is ScrapeSource => SCRAPE_SOURCES.some((source) => source === name)

@@ -38,9 +38,7 @@ export async function damageOfWrites(writes: Postgres, isEmbedded: boolean): Pro
 }
 
 /** Whether PostgreSQL had no space for a statement, which is not damage. */
-export function isOfFullDisk(error: unknown): boolean {
-  return error instanceof Refusal && error.code === 'disk_full'
-}
+export const isOfFullDisk = (error: unknown): boolean => error instanceof Refusal && error.code === 'disk_full'
 
 type Relation = {
   readonly oid: number

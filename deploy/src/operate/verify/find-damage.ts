@@ -144,9 +144,7 @@ async function checkDatasets(call: CheckCall, directory: string): Promise<Findin
   return damageOfDatasets([...damaged, ...unreadable])
 }
 
-function findingOf({ part, what, repair }: FilesDamaged): Finding {
-  return { part, what, cost: COSTS[part], repair }
-}
+const findingOf = ({ part, what, repair }: FilesDamaged): Finding => ({ part, what, cost: COSTS[part], repair })
 
 function writesFailure(error: unknown): FilesDamaged {
   const failure = engineFailure(error, 'chDB')

@@ -64,18 +64,15 @@ export const countRows = operation('counts rows', async (tables, table: string):
 })
 
 /** Reads the number of rows of each bucket, and a hash that does not depend on their order. */
-export const readHashes = operation(
-  'reads hashes',
-  async (tables, side: Side): Promise<ReadonlyMap<number, BucketHash>> => {
-    const rows = await tables.rows(
-      `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
-       FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
-         ${ofKey(side)} WHERE ${isCompared(side)}) AS b
-       GROUP BY b.bucket`
-    )
-    return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
-  }
-)
+export const readHashes = operation('reads hashes', async (tables, side: Side) => {
+  const rows = await tables.rows(
+    `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
+     FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
+       ${ofKey(side)} WHERE ${isCompared(side)}) AS b
+     GROUP BY b.bucket`
+  )
+  return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
+})
 
 /** Counts the keys in some buckets whose rows differ, or are missing on one side. */
 export const countDifferences = operation(

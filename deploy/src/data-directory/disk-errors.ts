@@ -1,4 +1,4 @@
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, Refusal } from '@gamenet/schemas'
 
 /*
  * What an error says of a disk. Apart from the sentences about disks, which load the engines: a command that failed for
@@ -28,3 +28,6 @@ function says(what: typeof FULL, error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return what.codes.includes(errorCode(error)) || what.words.test(error.message) || says(what, error.cause)
 }
+
+/** Whether an engine refused a statement because its disk is full, which is not damage. */
+export const isOfFullDisk = (error: unknown): boolean => error instanceof Refusal && error.code === 'disk_full'

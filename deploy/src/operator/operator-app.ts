@@ -133,7 +133,8 @@ function addOperation(
   operation: AnyOperation,
   { operations: own, logger, token }: { operations: Operations; logger: Logger; token: string | undefined }
 ): void {
-  const { method, name, path: url, progress, body } = operation
+  const { route, name, progress, body } = operation
+  const [method = '', url = ''] = route.split(' ')
   const bodyLimit = body === undefined ? 1 : body.as === 'stream' ? Number.MAX_SAFE_INTEGER : body.bytesMax
   app.route({
     method,
@@ -151,9 +152,9 @@ function addOperation(
 }
 
 /** Reads the input from path, query and body. */
-async function inputOf({ input, inputRule, body, method, path }: AnyOperation, request: FastifyRequest) {
+async function inputOf({ input, inputRule, body, route }: AnyOperation, request: FastifyRequest) {
   const query = Object(request.query)
-  const rule = inputRule ?? `${method} ${path} takes no other parameters`
+  const rule = inputRule ?? `${route} takes no other parameters`
   const invalid = () => new UsageError(`${rule}; the query is ${JSON.stringify(query)}.`)
   const content = body === undefined ? {} : await contentOf(body, request.body)
   try {

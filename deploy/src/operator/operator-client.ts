@@ -36,7 +36,7 @@ async function send<Input, Progress, Result>(
   input: Input,
   { onProgress, signal }: RunContext<Progress>
 ): Promise<Result> {
-  const { method, result, progress } = operation
+  const { result, progress } = operation
   const notUnderstood = () =>
     new FailureError(
       `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it ` +
@@ -48,7 +48,7 @@ async function send<Input, Progress, Result>(
     if (parsed.success) return parsed.data
     throw notUnderstood()
   }
-  const { path, body } = requestOf(operation, input)
+  const { method, path, body } = requestOf(operation, input)
   const answer = await reach(operatorUrl, () =>
     request(operatorUrl + path, {
       method,
@@ -90,8 +90,9 @@ async function watch(
   }
 }
 
-/** Returns path, query and body for an input. */
-function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' | 'body'>, input: unknown) {
+/** Returns method, path with query, and body for an input. */
+function requestOf({ route, body }: Pick<Operation<never, never, never>, 'route' | 'body'>, input: unknown) {
+  const [method, path = ''] = z.tuple([z.enum(['GET', 'POST']), z.string()]).parse(route.split(' '))
   const fields = new Map(Object.entries(Object(input)).filter(([, value]) => value !== undefined))
   const lookup = (name: string): unknown => {
     const value = fields.get(name)
@@ -99,7 +100,7 @@ function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' |
     return value
   }
   const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(lookup(name))))
-  if (body?.as === 'json') return { path: filled, body: JSON.stringify(Object.fromEntries(fields)) }
+  if (body?.as === 'json') return { method, path: filled, body: JSON.stringify(Object.fromEntries(fields)) }
   const content = body === undefined ? null : (lookup(body.field) ?? null)
   const query = new URLSearchParams(
     [...fields].map(([name, value]): [string, string] => [
@@ -107,10 +108,7 @@ function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' |
       typeof value === 'object' ? JSON.stringify(value) : String(value)
     ])
   )
-  return {
-    path: query.size === 0 ? filled : `${filled}?${query}`,
-    body: bodyOf(content)
-  }
+  return { method, path: query.size === 0 ? filled : `${filled}?${query}`, body: bodyOf(content) }
 }
 
 function bodyOf(content: unknown): string | Readable | null {

@@ -10,8 +10,7 @@ const targets = new WeakMap<Engines, string>()
 /** Copies all data of an embedded service. One backup at a time. */
 export const backup = operation({
   name: 'backup',
-  method: 'POST',
-  path: '/backup',
+  route: 'POST /backup',
   /** New or empty. */
   input: z.strictObject({ directory: z.string() }),
   inputRule: 'The query parameter directory must be the absolute path of a directory',

@@ -3,7 +3,7 @@ import { UsageError } from '../../config.js'
 import { runShown, withData } from '../../reach.js'
 import { dumpOf } from '../../terminal/printable-text.js'
 import type { Progress } from '../../terminal/progress.js'
-import { addCommand, print, type Terminal, table } from '../../terminal/terminal.js'
+import { addCommand, print, type Terminal, table, wholeNumber } from '../../terminal/terminal.js'
 import {
   DEAD_LETTER_CHOICE_MAX,
   DEAD_LETTER_LIST_MAX,
@@ -41,7 +41,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
     .option('--dropped', 'print dropped ones instead')
     .action(async ({ json, topic, limit, dropped = false }: ListOptions) => {
       const query = {
-        limit: limitOf(limit),
+        limit: wholeNumber('--limit', limit, 1, DEAD_LETTER_LIST_MAX),
         dropped,
         ...(topic === undefined ? {} : { topic })
       }
@@ -104,11 +104,6 @@ function positionOf(text: string): Position {
   if (offset === '' || Number(epoch) > 65_535 || Number(partition) > 65_535)
     throw new UsageError(`A position is epoch/partition/offset, such as 1/0/17; got ${JSON.stringify(text)}.`)
   return { epoch: Number(epoch), partition: Number(partition), offset: Number(offset) }
-}
-
-function limitOf(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= DEAD_LETTER_LIST_MAX) return Number(text)
-  throw new UsageError(`--limit takes a whole number from 1 to ${DEAD_LETTER_LIST_MAX}; got ${JSON.stringify(text)}.`)
 }
 
 function progressOf({ retried, passedOver, refused }: RetryProgress): Progress {

@@ -20,8 +20,7 @@ export type Check = z.infer<typeof Check>
 /** Checks what a service needs from its machine and engines. Changes nothing. */
 export const doctor = operation({
   name: 'doctor',
-  method: 'GET',
-  path: '/doctor',
+  route: 'GET /doctor',
   input: NoInput,
   result: z.array(Check),
   run: async (needs, _, context) => {

@@ -50,8 +50,7 @@ type ImportInput = z.infer<typeof ImportInput>
 /** Publishes a file. The run ends with its client; the same request resumes it. */
 export const importFile = operation({
   name: 'import',
-  method: 'POST',
-  path: '/import',
+  route: 'POST /import',
   input: ImportInput,
   inputRule: 'The query parameter request must be the JSON of an import request',
   body: { as: 'stream', field: 'content' },

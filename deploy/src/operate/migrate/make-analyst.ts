@@ -7,8 +7,7 @@ const BODY_BYTES_MAX = 4096
 /** Creates or changes the users who read datasets on a ClickHouse server. A given password replaces the one before. */
 export const makeAnalyst = operation({
   name: 'user for analysts',
-  method: 'POST',
-  path: '/sql/analyst',
+  route: 'POST /sql/analyst',
   input: z.strictObject({ password: z.string().min(PASSWORD_LENGTH_MIN) }),
   inputRule: `The body, application/octet-stream, is JSON: {"password": at least ${PASSWORD_LENGTH_MIN} characters}`,
   body: { as: 'json', bytesMax: BODY_BYTES_MAX },

@@ -25,8 +25,7 @@ export type ScrapeProgress = z.infer<typeof ScrapeProgress>
 /** Runs a source, or all of them, now. Joins a run in progress, and does not end with the client. */
 export const scrape = operation({
   name: 'scrape',
-  method: 'POST',
-  path: '/scrape/:source',
+  route: 'POST /scrape/:source',
   /** A source, or `all`. */
   input: z.strictObject({ source: z.string() }),
   progress: ScrapeProgress,

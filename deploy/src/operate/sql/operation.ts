@@ -6,8 +6,7 @@ import { operation } from '../operation.js'
 /** Makes hard links to the tables of the datasets, for a command on the same machine. */
 export const takeSqlSnapshot = operation({
   name: 'snapshot for SQL',
-  method: 'POST',
-  path: '/sql/snapshot',
+  route: 'POST /sql/snapshot',
   /** The process of the command: a later snapshot removes those of ended processes. */
   input: z.strictObject({ pid: z.coerce.number().pipe(z.int().min(1)) }),
   inputRule: 'The query parameter pid must be the id of the process that reads the snapshot',

@@ -4,7 +4,7 @@ import { eventTableOf } from '../events/event-tables.js'
 import { readUndone } from '../generations/generations.js'
 import type { Loader } from '../load/loader.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
-import { copyEventsBelow, countLoaded, deleteImports, readMissingOffsets } from '../store/event-table.js'
+import { copyEvents, countLoaded, deleteImports, readMissingOffsets } from '../store/event-table.js'
 import type { Store } from '../store/operation.js'
 import { type Live, liveOf, type RebuildContext, reloadedTopic, stepContextOf, waitingNames } from './context.js'
 import { RebuildRefused } from './contract.js'
@@ -121,7 +121,7 @@ async function copyExpiredEvents(
     await context.steps.run(() =>
       store
         .with({ names: waitingNames(record), signal: context.signal })
-        .do(copyEventsBelow, table, live.names.get(table.table) ?? table.table, place)
+        .do(copyEvents, table, live.names.get(table.table) ?? table.table, [{ ...place, first: 0 }])
     )
     await store.do(storeCheckpoints, [
       { name: kept, ...place },

@@ -86,10 +86,7 @@ export type ListedState = {
 /** Reads the first `limit` messages in this state, by topic and position, and counts them all. */
 export const readDeadLetters = operation(
   'lists dead letters',
-  async (
-    tables,
-    { state, topic = '', limit }: ListedState
-  ): Promise<{ readonly messages: readonly DeadLetter[]; readonly total: number }> => {
+  async (tables, { state, topic = '', limit }: ListedState) => {
     const where = `p.state = {state: String} AND ({topic: String} = '' OR p.topic = {topic: String})`
     const [counted] = await tables.rows(`SELECT count() AS total FROM dead_letter_state AS p WHERE ${where}`, {
       state,

@@ -36,14 +36,10 @@ export type EqualPage = {
 }
 
 /** The stored result of a visit. */
-export type VisitResult = {
+export type VisitResult = Pick<BoardLease, 'periodS' | 'failures' | 'appended' | 'equal'> & {
   /** From the end of this visit to the next, seconds. */
   readonly restS: number
-  readonly periodS: number
-  readonly failures: number
   readonly isUnclean: boolean
-  readonly appended: Heads
-  readonly equal: EqualPage | null
 }
 
 /** Leases on visits of boards, shared by all processes and kept across restarts. */

@@ -54,7 +54,10 @@ function sentenceOf(command: Command, { code, message }: CommanderError): string
   const meant = alike === undefined ? '' : ` (did you mean ${alike}?)`
   switch (code) {
     case 'commander.unknownCommand':
-      return `${path} has no command ${JSON.stringify(command.args[0] ?? name)}${meant}; there are ${commandsOf(command)}.`
+      return (
+        `${path} has no command ${JSON.stringify(command.args[0] ?? name)}${meant}; there are ` +
+        `${commandsOf(command)}.`
+      )
     case 'commander.unknownOption':
       return `${path} has no option ${name}${meant}; ${optionsOf(command)}.`
     case 'commander.missingArgument':

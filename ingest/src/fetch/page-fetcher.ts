@@ -286,7 +286,10 @@ function refusedAnswer(url: URL, answer: Dispatcher.ResponseData, nowMs: number)
 
 function contentTypeFault(type: string | undefined): string | undefined {
   if (type === undefined || !HTML_TYPE.test(type))
-    return `the content type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}, expected text/html`
+    return (
+      `the content type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}, expected ` +
+      `text/html`
+    )
   const charset = CHARSET.exec(type)?.[1]
   return charset === undefined || UTF8_NAMES.test(charset)
     ? undefined

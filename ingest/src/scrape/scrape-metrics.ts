@@ -1,7 +1,10 @@
 import { SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource } from '@gamenet/schemas'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Registers the Prometheus metrics of scraping. `sources` are the scheduled ones: only they can be late or trigger alerts. */
+/**
+ * Registers the Prometheus metrics of scraping. `sources` are the scheduled ones: only they can be late or trigger
+ * alerts.
+ */
 export function createScrapeMetrics(registry: Registry, sources: readonly ScrapeSource[], now: () => number) {
   const registers = [registry]
   const runs = new Counter({

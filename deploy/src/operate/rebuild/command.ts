@@ -80,7 +80,10 @@ function rateFrom(text: string, least: number): number {
 }
 
 function waitingLine({ id, projection }: RebuildStatus): string {
-  return `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ${projection}\`.`
+  return (
+    `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ` +
+    `${projection}\`.`
+  )
 }
 
 async function listed(operations: Operations, projection: string | undefined): Promise<RebuildStatus[]> {

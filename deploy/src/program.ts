@@ -4,7 +4,7 @@ import type { WriteStream } from 'node:tty'
 import { errorCode, errorMessage, isFailure, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { DATA_DIR_DEFAULT, FailureError, readConfig, UsageError } from './config.js'
-import { saysUnwritable } from './data-directory/disk-errors.js'
+import { isOfFullDisk, saysUnwritable } from './data-directory/disk-errors.js'
 import { fileFailure } from './data-directory/file-failure.js'
 import { addBackup } from './operate/backup/command.js'
 import { addDeadLetters } from './operate/dead-letters/command.js'
@@ -88,40 +88,26 @@ async function diskFailure(path: string, error: unknown): Promise<FailureError |
   return await unwritableDisk(path, error)
 }
 
+/** Says on standard error what failed; returns the exit code. */
 async function exitCodeOf(error: unknown, terminal: Terminal): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  if (error instanceof UsageError) {
-    terminal.errors.write(`${plainLines(error.message)}\n`)
-    return 2
-  }
-  if (error instanceof FailureError) {
-    terminal.errors.write(`${plainLines(error.message)}\n`)
-    return error.exitCode
-  }
-  const message = plainLines(errorMessage(error))
-  if (error instanceof Refusal && error.code === 'disk_full') {
-    terminal.errors.write(`${message}\n`)
-    return 1
-  }
-  const settings = settingsOf(error)
-  if (settings !== undefined) {
-    const sentence = sentenceOf(plainLines(messageWithCause(error)))
-    terminal.errors.write(`${sentence} Check ${settings}, and whether it runs.\n`)
-    return 1
-  }
-  if (await isOfEngine(error)) {
-    terminal.errors.write(
-      `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.\n`
-    )
-    return 1
-  }
-  terminal.errors.write(`Unexpected error: ${message}\n`)
-  return 1
+  terminal.errors.write(`${await textOf(error)}\n`)
+  if (error instanceof UsageError) return 2
+  return error instanceof FailureError ? error.exitCode : 1
 }
 
-function sentenceOf(text: string): string {
-  return /[.)]$/.test(text) ? text : `${text}.`
+async function textOf(error: unknown): Promise<string> {
+  const message = plainLines(errorMessage(error))
+  if (error instanceof UsageError || error instanceof FailureError || isOfFullDisk(error)) return message
+  const settings = settingsOf(error)
+  if (settings !== undefined)
+    return `${sentenceOf(plainLines(messageWithCause(error)))} Check ${settings}, and whether it runs.`
+  if (await isOfEngine(error))
+    return `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.`
+  return `Unexpected error: ${message}`
 }
+
+const sentenceOf = (text: string): string => (/[.)]$/.test(text) ? text : `${text}.`)
 
 /** Returns the variables that say where an unavailable engine is, and how it is reached. */
 function settingsOf(error: unknown): string | undefined {

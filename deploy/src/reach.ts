@@ -41,12 +41,11 @@ export async function withData<Answer>(
   role?: CommandRole
 ): Promise<Answer> {
   const config = terminal.config()
-  if (config.OPERATOR_URL === undefined && !(await dataExists(config))) {
+  if (config.OPERATOR_URL === undefined && !(await dataExists(config)))
     throw new FailureError(
       `There is no service and no data in ${config.DATA_DIR}; \`npm start\` creates both, DATA_DIR or OPERATOR_URL ` +
         `names another.`
     )
-  }
   return await withOperations(terminal, use, role)
 }
 

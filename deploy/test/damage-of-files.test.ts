@@ -1,8 +1,7 @@
 import { revisionFiles, unusableNames } from '@gamenet/api'
 import { withChecksum } from '@gamenet/schemas'
 import { test } from 'tap'
-import { withCheckThread } from '../src/operate/verify/check-files.js'
-import { damageOfDatasets } from '../src/operate/verify/find-damage.js'
+import { damageOfDatasets, withCheckThread } from '../src/operate/verify/find-damage.js'
 
 test('files and descriptions of datasets that cannot be read are findings', async (t) => {
   const revision = { revision: 1, rows: 1, bytes: 1, first: null, last: null, sha256: 'a'.repeat(64), rowsHash: '' }

@@ -1,6 +1,5 @@
 import { test } from 'tap'
-import { endOfSupport } from '../src/run/node-support.js'
-import { upstreamNotice } from '../src/run/upstream-notice.js'
+import { endOfSupport, upstreamNotice } from '../src/run/start-notices.js'
 
 const at = (instant: string) => Date.parse(instant)
 const run = { source: 'network', observedAt: '2026-01-01T00:00:00.000Z', durationMs: 1, published: 0 } as const

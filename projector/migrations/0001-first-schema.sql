@@ -147,52 +147,46 @@ CREATE TABLE IF NOT EXISTS generation_statement (
 
 -- Event tables have the events of one topic in log order. Projections and rebuilds read ranges of the log, one
 -- partition at a time, so the position is the whole key, and a row loaded twice is one row.
+-- `COLUMNS name` writes columns once that several tables have: in later statements, `{name}` stands for them.
 -- `position` orders events within a partition; `version` orders facts: by instant, then by position. `recorded_at` is
 -- when a log first took the event (1970 if unknown); a late event was known from `stored_at` of its late batch on.
-CREATE TABLE IF NOT EXISTS event_network_count__0 (
+COLUMNS event_columns
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
   offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
   source LowCardinality(String),
   import_id LowCardinality(String),
   observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1));
+
+COLUMNS event_order
+  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position));
+
+CREATE TABLE IF NOT EXISTS event_network_count__0 (
+  {event_columns},
   registered Nullable(UInt32) CODEC(T64, ZSTD(1)),
   online Nullable(UInt32) CODEC(T64, ZSTD(1)),
   lobbies Nullable(UInt32) CODEC(T64, ZSTD(1)),
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position)),
+  {event_order},
   INDEX recorded recorded_at TYPE minmax GRANULARITY 1,
   INDEX observed observed_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_title_count__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   title_id LowCardinality(String),
   online UInt32 CODEC(T64, ZSTD(1)),
   sessions Nullable(UInt32) CODEC(T64, ZSTD(1)),
   lobby_players Nullable(UInt32) CODEC(T64, ZSTD(1)),
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position)),
+  {event_order},
   INDEX recorded recorded_at TYPE minmax GRANULARITY 1,
   INDEX observed observed_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- An absent field is NULL. `name_key` is the key of the name (without case), computed by the loader.
 CREATE TABLE IF NOT EXISTS event_title__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   title_id LowCardinality(String),
   name String,
   name_key String,
@@ -202,35 +196,21 @@ CREATE TABLE IF NOT EXISTS event_title__0 (
   image Nullable(String),
   product_code Nullable(String),
   features Nullable(String),
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_scrape__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   scrape_source LowCardinality(String),
   duration_ms UInt32,
   outcome LowCardinality(String),
   published UInt32,
   reason String,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_import_run__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   run_import_id String,
   topic LowCardinality(String),
   file String,
@@ -238,36 +218,22 @@ CREATE TABLE IF NOT EXISTS event_import_run__0 (
   published UInt64,
   rejected UInt64,
   finished Bool,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_leaderboard__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   title_id LowCardinality(String),
   leaderboard_id UInt32,
   name String,
   listed Bool,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- `player_key` is the key of the name (without case), computed by the loader. `details` is JSON text, '' if there are
 -- none.
 CREATE TABLE IF NOT EXISTS event_leaderboard_entry__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   title_id LowCardinality(String),
   leaderboard_id UInt32,
   player String,
@@ -281,8 +247,7 @@ CREATE TABLE IF NOT EXISTS event_leaderboard_entry__0 (
   ord Nullable(Int64),
   step Nullable(Int64),
   details String,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position)),
+  {event_order},
   INDEX recorded recorded_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
@@ -295,31 +260,18 @@ CREATE TABLE IF NOT EXISTS undone_leaderboard_entry AS event_leaderboard_entry__
 
 -- Match lists. The three arrays have one element per lobby.
 CREATE TABLE IF NOT EXISTS event_match_list__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   title_id LowCardinality(String),
   hosts Array(String),
   players Array(UInt32),
   max_players Array(UInt32),
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- Presence. A `user_key` is the key of the username (without case), computed by the loader. These events are sealed in
 -- the log and plain here; an erasure deletes the rows.
 CREATE TABLE IF NOT EXISTS event_presence__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   user_key String,
   username String,
   gamertag String,
@@ -327,19 +279,12 @@ CREATE TABLE IF NOT EXISTS event_presence__0 (
   is_online Bool,
   game String,
   period_s UInt32,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- `revision` is that of the write side: a higher one is a newer state.
 CREATE TABLE IF NOT EXISTS event_profile__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   user_key String,
   username String,
   revision UInt64,
@@ -352,18 +297,11 @@ CREATE TABLE IF NOT EXISTS event_profile__0 (
   console_verified Bool,
   bio String,
   social_links String,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_rating__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   user_key String,
   username String,
   rater_key String,
@@ -371,53 +309,31 @@ CREATE TABLE IF NOT EXISTS event_rating__0 (
   stars UInt8,
   comment Nullable(String),
   revision UInt64,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_achievement_unlock__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   user_key String,
   username String,
   achievement_id UInt16,
   points UInt16,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 CREATE TABLE IF NOT EXISTS event_import_retraction__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   retracted_import_id String,
   topic LowCardinality(String),
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- Titles that left the network or returned.
 CREATE TABLE IF NOT EXISTS event_title_status__0 (
-  epoch UInt16 CODEC(Delta, ZSTD(1)),
-  partition UInt16 CODEC(Delta, ZSTD(1)),
-  offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
-  source LowCardinality(String),
-  import_id LowCardinality(String),
-  observed_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  recorded_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  {event_columns},
   title_id LowCardinality(String),
   on_network Bool,
-  position UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
-  version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+  {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- ---------------------------------------------------------------- read tables
@@ -432,16 +348,20 @@ CREATE TABLE IF NOT EXISTS network_count__0 (
   position UInt64 CODEC(DoubleDelta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (metric, ts);
 
+-- The samples of an hour or a day.
+COLUMNS sample_columns
+  min UInt32 CODEC(T64, ZSTD(1)),
+  max UInt32 CODEC(T64, ZSTD(1)),
+  max_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+  sum UInt64 CODEC(T64, ZSTD(1)),
+  samples UInt32 CODEC(T64, ZSTD(1));
+
 -- One row per metric and hour with a sample, for wide windows, days, coverage and the last count of a day. Recomputed
 -- whole from network_count; `position` is the newest of its samples, so a recomputed row replaces the former one.
 CREATE TABLE IF NOT EXISTS network_count_hour__0 (
   metric LowCardinality(String),
   hour DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
-  min UInt32 CODEC(T64, ZSTD(1)),
-  max UInt32 CODEC(T64, ZSTD(1)),
-  max_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  sum UInt64 CODEC(T64, ZSTD(1)),
-  samples UInt32 CODEC(T64, ZSTD(1)),
+  {sample_columns},
   last UInt32 CODEC(T64, ZSTD(1)),
   last_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
   position UInt64 CODEC(DoubleDelta, ZSTD(1))
@@ -463,11 +383,7 @@ CREATE TABLE IF NOT EXISTS title_count__0 (
 CREATE TABLE IF NOT EXISTS title_count_hour__0 (
   title_id LowCardinality(String),
   hour DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
-  min UInt32 CODEC(T64, ZSTD(1)),
-  max UInt32 CODEC(T64, ZSTD(1)),
-  max_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  sum UInt64 CODEC(T64, ZSTD(1)),
-  samples UInt32 CODEC(T64, ZSTD(1)),
+  {sample_columns},
   position UInt64 CODEC(DoubleDelta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(hour) ORDER BY (title_id, hour);
 
@@ -476,11 +392,7 @@ CREATE TABLE IF NOT EXISTS title_count_hour__0 (
 CREATE TABLE IF NOT EXISTS title_count_day__0 (
   day Date CODEC(DoubleDelta, ZSTD(1)),
   title_id LowCardinality(String),
-  min UInt32 CODEC(T64, ZSTD(1)),
-  max UInt32 CODEC(T64, ZSTD(1)),
-  max_at DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-  sum UInt64 CODEC(T64, ZSTD(1)),
-  samples UInt32 CODEC(T64, ZSTD(1)),
+  {sample_columns},
   active_hours UInt8,
   position UInt64 CODEC(Delta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (day, title_id);
@@ -641,19 +553,8 @@ CREATE TABLE IF NOT EXISTS rank_reached__0 (
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, leaderboard_id)
 SETTINGS index_granularity = 64;
 
--- Changes of boards by instant. Queried newest first, over all boards, for pages of a few hundred; so time leads. One
--- row per event that is, or once was, a change (`is_change`): after a late event it may be none. The index finds the
--- changes of a player.
-CREATE TABLE IF NOT EXISTS leaderboard_change__0 (
-  ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
-  title_id LowCardinality(String),
-  leaderboard_id UInt32,
-  epoch UInt16,
-  partition UInt16,
-  offset UInt64,
-  recorded_epoch UInt16,
-  recorded_partition UInt16,
-  recorded_offset UInt64,
+-- A change of a board. The index finds the changes of a player.
+COLUMNS change_columns
   is_change Bool,
   change LowCardinality(String),
   player String,
@@ -667,7 +568,21 @@ CREATE TABLE IF NOT EXISTS leaderboard_change__0 (
   new_time_ms Nullable(UInt32),
   is_time Bool,
   version UInt64,
-  INDEX by_player player_key TYPE bloom_filter(0.001) GRANULARITY 1
+  INDEX by_player player_key TYPE bloom_filter(0.001) GRANULARITY 1;
+
+-- Changes of boards by instant. Queried newest first, over all boards, for pages of a few hundred; so time leads. One
+-- row per event that is, or once was, a change (`is_change`): after a late event it may be none.
+CREATE TABLE IF NOT EXISTS leaderboard_change__0 (
+  ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+  title_id LowCardinality(String),
+  leaderboard_id UInt32,
+  epoch UInt16,
+  partition UInt16,
+  offset UInt64,
+  recorded_epoch UInt16,
+  recorded_partition UInt16,
+  recorded_offset UInt64,
+  {change_columns}
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (ts, title_id, leaderboard_id, epoch, partition, offset);
 
 -- The same changes in the order of recording, for clients with a cursor: the place where a change was recorded (the
@@ -682,20 +597,7 @@ CREATE TABLE IF NOT EXISTS leaderboard_feed__0 (
   ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
   title_id LowCardinality(String),
   leaderboard_id UInt32,
-  is_change Bool,
-  change LowCardinality(String),
-  player String,
-  player_key String,
-  occurrence UInt16,
-  previous_rank Nullable(Int64),
-  new_rank Nullable(Int64),
-  previous_rating Nullable(String),
-  new_rating Nullable(String),
-  previous_time_ms Nullable(UInt32),
-  new_time_ms Nullable(UInt32),
-  is_time Bool,
-  version UInt64,
-  INDEX by_player player_key TYPE bloom_filter(0.001) GRANULARITY 1
+  {change_columns}
 ) ENGINE = ReplacingMergeTree(version)
 ORDER BY (recorded_epoch, recorded_partition, recorded_offset, epoch, partition, offset);
 

@@ -15,8 +15,8 @@ import {
   storeOver,
   type Tables
 } from '../src/index.js'
+import { repairsOf } from '../src/rebuild/automatic.js'
 import { readRebuilds } from '../src/rebuild/rebuild-record.js'
-import { repairsOf } from '../src/rebuild/repair.js'
 import { detachPart, readDamage, readLostBookkeeping } from '../src/store/damage.js'
 import { tablesOf } from '../src/store/projection.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'

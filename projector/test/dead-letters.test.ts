@@ -33,8 +33,7 @@ import {
   type Tables
 } from '../src/index.js'
 import { projections } from '../src/projections/projections.js'
-import { titleCount } from '../src/projections/title-count.js'
-import { titleCountHour } from '../src/projections/title-count-hour.js'
+import { titleCount, titleCountHour } from '../src/projections/title-count.js'
 import { storePointers } from '../src/store/generation.js'
 import { storeLateBatch } from '../src/store/late-batch.js'
 import {

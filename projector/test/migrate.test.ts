@@ -183,3 +183,10 @@ test('statements are cut at semicolons outside quotes, and comments are left out
     'SELECT `a;b`, 5 - 3'
   ])
 })
+
+test('columns that several tables have are written once', async (t) => {
+  t.same(
+    statementsOf('COLUMNS place\n  a UInt8,\n  b UInt8;\nCREATE TABLE x ({place}, c UInt8); SELECT {d: UInt8}, {e}'),
+    ['CREATE TABLE x (a UInt8, b UInt8, c UInt8)', 'SELECT {d: UInt8}, {e}']
+  )
+})

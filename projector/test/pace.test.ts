@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { test } from 'tap'
-import { Pace } from '../src/rebuild/pace.js'
+import { Pace } from '../src/rebuild/fillers.js'
 
 const Step = fc.record({
   events: fc.integer({ min: 1, max: 500_000 }),

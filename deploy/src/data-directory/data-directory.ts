@@ -239,12 +239,11 @@ function formatOf(path: string, file: string, text: string): z.infer<typeof Form
 function refuseNewer(path: string, found: z.infer<typeof Format>, { program, engines }: Versions): void {
   const wayOut = 'Start the newer program, or give this one another DATA_DIR.'
   const writer = `Gamenet Stats ${found.program}`
-  if (found.format > DATA_FORMAT) {
+  if (found.format > DATA_FORMAT)
     throw new FailureError(
       `The data directory ${path} has format ${found.format}, written by ${writer}; this program, ${program}, knows ` +
         `formats up to ${DATA_FORMAT}. ${wayOut}`
     )
-  }
   for (const [engine, version] of Object.entries(engines)) {
     const written = found.engines[engine]
     if (written === undefined || !isNewer(written, version)) continue

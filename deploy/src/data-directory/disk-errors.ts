@@ -1,4 +1,4 @@
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, Refusal } from '@gamenet/schemas'
 
 /*
  * What an error says of a disk. Apart from the sentences about disks, which load the engines: a command that failed for
@@ -16,21 +16,18 @@ const FULL = {
 const READ_ONLY = { codes: ['EROFS'], words: /Read-only file system/i }
 
 /** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */
-export function saysFull(error: unknown): boolean {
-  return says(FULL, error) && !saysReadOnly(error)
-}
+export const saysFull = (error: unknown): boolean => says(FULL, error) && !saysReadOnly(error)
 
 /** As `saysFull`, for a disk that is read-only. */
-export function saysReadOnly(error: unknown): boolean {
-  return says(READ_ONLY, error)
-}
+export const saysReadOnly = (error: unknown): boolean => says(READ_ONLY, error)
 
 /** As `saysFull`, also for a disk that is read-only. */
-export function saysUnwritable(error: unknown): boolean {
-  return saysFull(error) || saysReadOnly(error)
-}
+export const saysUnwritable = (error: unknown): boolean => saysFull(error) || saysReadOnly(error)
 
 function says(what: typeof FULL, error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return what.codes.includes(errorCode(error)) || what.words.test(error.message) || says(what, error.cause)
 }
+
+/** Whether an engine refused a statement because its disk is full, which is not damage. */
+export const isOfFullDisk = (error: unknown): boolean => error instanceof Refusal && error.code === 'disk_full'

@@ -101,9 +101,7 @@ function deniedSentence(path: string, directory: string): string {
 }
 
 /** Returns whether a path is a directory or inside it. */
-export function isInside(path: string, directory: string): boolean {
-  return `${path}${sep}`.startsWith(`${directory}${sep}`)
-}
+export const isInside = (path: string, directory: string): boolean => `${path}${sep}`.startsWith(`${directory}${sep}`)
 
 /**
  * Returns what this user cannot open on the way to a path: a folder above it, the path, or its folder, which cannot be
@@ -120,9 +118,7 @@ function foldersTo(path: string): string[] {
   return above === path ? [] : [...foldersTo(above), above]
 }
 
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true
-}
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
 /** Returns the target of a link; the path itself if it is none. */
 function targetOf(path: string): string {
@@ -155,9 +151,7 @@ function entriesOf(path: string): Dirent[] {
   }
 }
 
-function permits(path: string, mode: number): boolean {
-  return codeOfAccess(path, mode) === undefined
-}
+const permits = (path: string, mode: number): boolean => codeOfAccess(path, mode) === undefined
 
 /** Returns the code of the error with which this user's access is refused. */
 function codeOfAccess(path: string, mode: number): string | undefined {

@@ -13,9 +13,7 @@ export type ProcessIdentity = { readonly pid: number; readonly startedAt: string
 export type ProcessState = 'running' | 'dying' | 'ended'
 
 /** Returns the start of a process in clock ticks since boot (field 22 of proc(5) stat); empty if there is no /proc. */
-export async function startOf(pid: number): Promise<string> {
-  return statFields(await readProc(pid, 'stat'))[19] ?? ''
-}
+export const startOf = async (pid: number): Promise<string> => statFields(await readProc(pid, 'stat'))[19] ?? ''
 
 /** Returns whether a process has this id. */
 export function isRunning(pid: number): boolean {
@@ -48,9 +46,7 @@ export function stateFrom(stat: string, status: string, threads: number): Proces
 }
 
 /** Returns the fields after the command name, which may contain spaces and parentheses; the first one is the state. */
-function statFields(stat: string): string[] {
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-}
+const statFields = (stat: string): string[] => stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 
 async function readProc(pid: number, file: string): Promise<string> {
   return await readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')

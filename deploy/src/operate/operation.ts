@@ -16,9 +16,10 @@ import type { SpoolingLog } from '../stores/spooling-log.js'
 export type Operation<Input, Progress, Result> = {
   /** A noun for refusals and the service's log. */
   readonly name: string
-  readonly method: 'GET' | 'POST'
-  /** Path on the operator port. `:field` is a field of the input; all others are in the body or in the query. */
-  readonly path: string
+  /**
+   * Method and path on the operator port. `:field` is a field of the input; all others are in the body or in the query.
+   */
+  readonly route: `${'GET' | 'POST'} /${string}`
   readonly input: z.ZodType<Input>
   /** The refusal of an invalid input. */
   readonly inputRule?: string

@@ -104,23 +104,19 @@ async function metricsText(registry: Registry, logger: Logger): Promise<string> 
  * `Host`.
  */
 function refuseForeign(headers: { origin?: string | undefined; host?: string | undefined }, isLocal: boolean): void {
-  if (headers.origin !== undefined) {
-    throw refused(403, 'The operator port refuses requests of web pages (with Origin).')
-  }
+  if (headers.origin !== undefined) throw refused(403, 'The operator port refuses requests of web pages (with Origin).')
   const name = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
-  if (isLocal && !isLoopback(name)) {
+  if (isLocal && !isLoopback(name))
     throw refused(403, `Requests to the operator port must name localhost or its address; got ${JSON.stringify(name)}.`)
-  }
 }
 
 function requireToken(token: string | undefined, given: string | undefined): void {
-  if (token === undefined) {
+  if (token === undefined)
     throw refused(
       401,
       'This process was started without OPERATOR_TOKEN, and its operator port serves health and metrics only. Set it ' +
         'for this process and for the command.'
     )
-  }
   const digest = (text: string) => createHash('sha256').update(text).digest()
   if (timingSafeEqual(digest(`Bearer ${token}`), digest(given ?? ''))) return
   throw refused(
@@ -137,7 +133,8 @@ function addOperation(
   operation: AnyOperation,
   { operations: own, logger, token }: { operations: Operations; logger: Logger; token: string | undefined }
 ): void {
-  const { method, name, path: url, progress, body } = operation
+  const { route, name, progress, body } = operation
+  const [method = '', url = ''] = route.split(' ')
   const bodyLimit = body === undefined ? 1 : body.as === 'stream' ? Number.MAX_SAFE_INTEGER : body.bytesMax
   app.route({
     method,
@@ -146,9 +143,8 @@ function addOperation(
     onRequest: async ({ headers }) => requireToken(token, headers.authorization),
     handler: async (request, reply) => {
       const input = await inputOf(operation, request)
-      if (progress === undefined || request.headers.accept !== LINES) {
+      if (progress === undefined || request.headers.accept !== LINES)
         return await own.run(operation, input, { signal: closed(reply.raw) })
-      }
       const onDefect = (error: unknown) => logger.error({ err: error, operation: name }, 'an operation failed')
       return reply.type(LINES).send(linesOf((context) => own.run(operation, input, context), onDefect))
     }
@@ -156,9 +152,9 @@ function addOperation(
 }
 
 /** Reads the input from path, query and body. */
-async function inputOf({ input, inputRule, body, method, path }: AnyOperation, request: FastifyRequest) {
+async function inputOf({ input, inputRule, body, route }: AnyOperation, request: FastifyRequest) {
   const query = Object(request.query)
-  const rule = inputRule ?? `${method} ${path} takes no other parameters`
+  const rule = inputRule ?? `${route} takes no other parameters`
   const invalid = () => new UsageError(`${rule}; the query is ${JSON.stringify(query)}.`)
   const content = body === undefined ? {} : await contentOf(body, request.body)
   try {

@@ -36,7 +36,7 @@ async function send<Input, Progress, Result>(
   input: Input,
   { onProgress, signal }: RunContext<Progress>
 ): Promise<Result> {
-  const { method, result, progress } = operation
+  const { result, progress } = operation
   const notUnderstood = () =>
     new FailureError(
       `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it ` +
@@ -48,7 +48,7 @@ async function send<Input, Progress, Result>(
     if (parsed.success) return parsed.data
     throw notUnderstood()
   }
-  const { path, body } = requestOf(operation, input)
+  const { method, path, body } = requestOf(operation, input)
   const answer = await reach(operatorUrl, () =>
     request(operatorUrl + path, {
       method,
@@ -82,17 +82,17 @@ async function watch(
     const late = AbortSignal.timeout(withinMs)
     const asked = request(`${operatorUrl}/healthz`, { signal: AbortSignal.any([ended, late]) })
     await asked.then(({ body }) => body.dump()).catch(() => undefined)
-    if (late.aborted && !ended.aborted) {
+    if (late.aborted && !ended.aborted)
       throw new FailureError(
         `The service at ${operatorUrl} gives no sign of life: it is stopped, or hangs. An operation may be completed ` +
           `when it goes on; see its log and its process (ps), then gamenet status.`
       )
-    }
   }
 }
 
-/** Returns path, query and body for an input. */
-function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' | 'body'>, input: unknown) {
+/** Returns method, path with query, and body for an input. */
+function requestOf({ route, body }: Pick<Operation<never, never, never>, 'route' | 'body'>, input: unknown) {
+  const [method, path = ''] = z.tuple([z.enum(['GET', 'POST']), z.string()]).parse(route.split(' '))
   const fields = new Map(Object.entries(Object(input)).filter(([, value]) => value !== undefined))
   const lookup = (name: string): unknown => {
     const value = fields.get(name)
@@ -100,7 +100,7 @@ function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' |
     return value
   }
   const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(lookup(name))))
-  if (body?.as === 'json') return { path: filled, body: JSON.stringify(Object.fromEntries(fields)) }
+  if (body?.as === 'json') return { method, path: filled, body: JSON.stringify(Object.fromEntries(fields)) }
   const content = body === undefined ? null : (lookup(body.field) ?? null)
   const query = new URLSearchParams(
     [...fields].map(([name, value]): [string, string] => [
@@ -108,10 +108,7 @@ function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' |
       typeof value === 'object' ? JSON.stringify(value) : String(value)
     ])
   )
-  return {
-    path: query.size === 0 ? filled : `${filled}?${query}`,
-    body: bodyOf(content)
-  }
+  return { method, path: query.size === 0 ? filled : `${filled}?${query}`, body: bodyOf(content) }
 }
 
 function bodyOf(content: unknown): string | Readable | null {
@@ -173,12 +170,11 @@ async function reach<Answer>(operatorUrl: string, send: () => Promise<Answer>): 
   } catch (error) {
     if (error instanceof FailureError) throw error
     const code = errorCode(error)
-    if (INTERRUPTED.has(code)) {
+    if (INTERRUPTED.has(code))
       throw new FailureError(
         `The service at ${operatorUrl} ended before it had answered (${code}): it is unknown whether the operation ` +
           `was completed. Start the service again, and check gamenet status.`
       )
-    }
     throw new FailureError(
       `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or may have ` +
         `just ended: retry in a moment, or give another OPERATOR_URL.`

@@ -11,12 +11,11 @@ const ROLES = {
 } as const
 
 export function addRoles(program: Command, terminal: Terminal): void {
-  for (const role of ['ingest', 'projector', 'api'] as const) {
+  for (const role of ['ingest', 'projector', 'api'] as const)
     acceptingOlder(addCommand(program, role, ROLES[role])).action((options: { json?: boolean }) =>
       runUntilStopped(terminal, role, options, (service) => [
         `gamenet ${role} is running${service.apiUrl === null ? '' : ` at ${service.apiUrl}`}; operators: ` +
           `${service.operatorUrl}.`
       ])
     )
-  }
 }

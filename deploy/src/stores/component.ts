@@ -13,9 +13,7 @@ export type CommandRole = 'offline' | 'verify'
 export type Role = 'all' | 'ingest' | 'projector' | 'api' | CommandRole
 
 /** Returns whether a process of this role runs one command. */
-export function isCommand(role: Role): boolean {
-  return role === 'offline' || role === 'verify'
-}
+export const isCommand = (role: Role): boolean => role === 'offline' || role === 'verify'
 
 /** Passed to every component. */
 export type ProcessContext = {

@@ -125,9 +125,7 @@ export function noteDamage(met: Set<string>, failure: unknown): void {
 }
 
 /** Returns the engine's name of the table whose files are damaged; undefined if the error does not name it. */
-export function tableOfDamage({ message }: ClickHouseError): string | undefined {
-  return IN_TABLE.exec(message)?.[1]
-}
+export const tableOfDamage = ({ message }: ClickHouseError): string | undefined => IN_TABLE.exec(message)?.[1]
 
 function tableOf(error: ClickHouseError): string {
   const table = tableOfDamage(error)
@@ -151,9 +149,7 @@ export function failureText(error: unknown): string {
   return `${reasonOf(error)} (gamenet ${isDamage(error) ? 'verify' : 'doctor'})`
 }
 
-function isDamage(error: unknown): boolean {
-  return isOfDamage(error) || DAMAGED_WRITES.test(errorCode(error))
-}
+const isDamage = (error: unknown): boolean => isOfDamage(error) || DAMAGED_WRITES.test(errorCode(error))
 
 /**
  * Damage that `openPglite` reports, and other errors of PostgreSQL in the classes data exception, system error and

@@ -171,9 +171,8 @@ async function waitForOldParts(
     const left = (await store.do(readOldParts, names)).filter(({ part }) => old.has(part))
     count = left.length
     // An older ClickHouse looks for them automatically.
-    for (const table of new Set(left.map(({ table }) => table))) {
+    for (const table of new Set(left.map(({ table }) => table)))
       await store.do(startCleanup, table).catch(() => undefined)
-    }
     return count === 0
   })
   if (count > 0)

@@ -49,11 +49,10 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
     const before = await tablesNow(tables)
     const { version } = await storeOver(tables).do(readPointers)
     const texts = await definitions(folder)
-    for (const { table } of before.filter(({ hasParts }) => hasParts)) {
+    for (const { table } of before.filter(({ hasParts }) => hasParts))
       await tables.execute(`ALTER TABLE ${table} FREEZE WITH NAME '${name}'`).catch(ignoreMissing)
-    }
     const isSame = JSON.stringify(before) === JSON.stringify(await tablesNow(tables))
-    if (isSame && version === (await storeOver(tables).do(readPointers)).version) {
+    if (isSame && version === (await storeOver(tables).do(readPointers)).version)
       return {
         trees: [
           { from: join(folder, SHADOW, name, 'store'), to: 'store' },
@@ -61,7 +60,6 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
         ],
         texts
       }
-    }
     await unfreeze(folder, name)
   }
   throw new Error(`tables were created, dropped or swapped ${ROUNDS_MAX} times while they were copied`)

@@ -122,11 +122,10 @@ function hashOf({ saltMark, entries }: z.infer<typeof Ledger>): string {
  * @returns the number of additional users
  */
 export async function mergeLedger(writes: Postgres, ledger: LedgerFile): Promise<number> {
-  if (ledger.saltMark !== saltMark(await readSalt(writes))) {
+  if (ledger.saltMark !== saltMark(await readSalt(writes)))
     throw new FailureError(
       `The ledger is of another installation (${ledger.saltMark}); its hashes cannot be compared. Give the ledger of ` +
         `the service that wrote the backup.`
     )
-  }
   return await addToLedger(writes, ledger.entries)
 }

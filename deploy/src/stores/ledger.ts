@@ -57,21 +57,11 @@ export async function eraseFromWrites(writes: Postgres, userKey: string): Promis
 
 /** Reads the whole ledger, oldest first. */
 export async function readLedger(writes: Queries): Promise<Erasure[]> {
-  const rows = await writes.query<{
-    name_hash: string
-    erased_at: Date
-    done_at: Date | null
-    returned_at: Date | null
-  }>(
-    `SELECT encode(f.name_hash, 'hex') AS name_hash, f.erased_at, f.done_at, f.returned_at
+  return await writes.query<Erasure>(
+    `SELECT encode(f.name_hash, 'hex') AS "nameHash", f.erased_at AS "erasedAt", f.done_at AS "doneAt",
+       f.returned_at AS "returnedAt"
      FROM erasure AS f ORDER BY f.erased_at, f.name_hash`
   )
-  return rows.map((row) => ({
-    nameHash: row.name_hash,
-    erasedAt: row.erased_at,
-    doneAt: row.done_at,
-    returnedAt: row.returned_at
-  }))
 }
 
 /**
@@ -191,9 +181,8 @@ export async function markDone(writes: Postgres, nameHash: string): Promise<void
  * may write it to a file.
  */
 async function notifyAll(transaction: Queries): Promise<void> {
-  for (const noun of WRITE_NOUNS) {
+  for (const noun of WRITE_NOUNS)
     await transaction.query('SELECT pg_notify($1, $2)', [CHANGED_CHANNEL, JSON.stringify([noun, '*'])])
-  }
   await transaction.query(`SELECT pg_notify($1, '')`, [ERASED_CHANNEL])
 }
 

@@ -40,9 +40,7 @@ export type OpenLog = Log &
  * Returns the consumer group of all projectors of an installation. Installations on one Kafka have different prefixes:
  * in a shared group, each partition would go to one of them.
  */
-export function loaderGroup(topicPrefix: string): string {
-  return `${topicPrefix}loaders`
-}
+export const loaderGroup = (topicPrefix: string): string => `${topicPrefix}loaders`
 
 /** Longest wait for Kafka in a process that may start without it. */
 export const AWAY_MS = 5000

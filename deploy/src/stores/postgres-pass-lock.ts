@@ -182,6 +182,4 @@ async function withLock<Result>(
   return done
 }
 
-function isLockTimeout(error: unknown): boolean {
-  return errorCode(error) === LOCK_NOT_AVAILABLE
-}
+const isLockTimeout = (error: unknown): boolean => errorCode(error) === LOCK_NOT_AVAILABLE

@@ -33,13 +33,9 @@ export async function openSpoolingLog({
 }
 
 /** Returns whether the log can be unavailable and the configuration permits a spool. */
-export function usesSpool(config: Config): boolean {
-  return config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0
-}
+export const usesSpool = (config: Config): boolean => config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0
 
-function spoolDirectory(config: Config): string {
-  return join(resolve(config.DATA_DIR), 'spool')
-}
+const spoolDirectory = (config: Config): string => join(resolve(config.DATA_DIR), 'spool')
 
 /**
  * Returns whether this installation has a spool, and so has reached Kafka before: then it may start while Kafka is

@@ -15,9 +15,7 @@ export function plain(text: string): string {
 }
 
 /** Escapes the control characters of a text with several lines. */
-export function plainLines(text: string): string {
-  return text.split('\n').map(plain).join('\n')
-}
+export const plainLines = (text: string): string => text.split('\n').map(plain).join('\n')
 
 /** Returns bytes as lines: printable text as it is, anything else as a hex dump. */
 export function dumpOf(bytes: Uint8Array): string[] {

@@ -52,9 +52,8 @@ async function requireSpace(directory: string, wanted: number | undefined, read:
     if (disk.freeBytes >= freeMinBytes) continue
     throw new FailureError(
       `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} have arrived; the disk has ` +
-        `${freeText(disk)}, and ` +
-        `${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import files, or ` +
-        `set TMPDIR to a larger disk.`
+        `${freeText(disk)}, and ${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Nothing was ` +
+        `published. Import files, or set TMPDIR to a larger disk.`
     )
   }
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import type { Command } from 'commander'
-import type { Config } from '../config.js'
+import { type Config, UsageError } from '../config.js'
 import { plain, plainLines } from './printable-text.js'
 
 /** Standard streams, settings and exit code of a command. */
@@ -88,11 +88,13 @@ export function table(rows: readonly (readonly string[])[]): string[] {
 }
 
 /** Formats an ISO 8601 instant for a table. */
-export function minuteOf(instant: string): string {
-  return `${instant.slice(0, 16)}Z`
-}
+export const minuteOf = (instant: string): string => `${instant.slice(0, 16)}Z`
 
 /** Returns a number with its noun: `1 row`, `2 rows`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+/** Reads the whole number of an option; throws a `UsageError` for another text. */
+export function wholeNumber(option: string, text: string, min: number, max: number): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+  throw new UsageError(`${option} takes a whole number from ${min} to ${max}; got ${JSON.stringify(text)}.`)
 }

@@ -81,13 +81,9 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
 
-function usageOf(command: Command): string {
-  return `${pathOf(command)} ${command.usage()}`
-}
+const usageOf = (command: Command): string => `${pathOf(command)} ${command.usage()}`
 
-function commandsOf(command: Command): string {
-  return command.commands.map((each) => each.name()).join(', ')
-}
+const commandsOf = (command: Command): string => command.commands.map((each) => each.name()).join(', ')
 
 /** Options of commands that take all else from environment variables. */
 const OPTIONS_OF_ROLES: ReadonlySet<string> = new Set(['--json', '--accept-older'])

@@ -104,9 +104,8 @@ export function ruleOf({ key }: Achievement): Rule {
 export function ruleStatement(some: readonly Achievement[]): string {
   const pairs = some.map((each) => ({ id: each.id, rule: ruleOf(each) }))
   const facts = pairs[0]?.rule.facts
-  if (facts === undefined || pairs.some(({ rule }) => rule.facts !== facts)) {
+  if (facts === undefined || pairs.some(({ rule }) => rule.facts !== facts))
     throw new Error('Rules with different facts cannot share a statement.')
-  }
   const reached = pairs.map(({ id, rule }) => `(toUInt16(${id}), CAST(${rule.reached}, 'Nullable(Int64)'))`)
   return `SELECT f.user_key AS user_key, arrayFilter(r -> r.2 IS NOT NULL, [${reached.join(',\n')}]) AS reached
     FROM (${facts}) AS f WHERE notEmpty(reached)`

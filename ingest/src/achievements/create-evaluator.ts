@@ -6,7 +6,7 @@ import type { Log } from '../ports/log.js'
 import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import { schedule } from '../scrape/schedule.js'
 import { evaluateOnce, type LateEvents } from './evaluate.js'
-import { EVALUATED_TOPICS, tablePositions } from './topic-positions.js'
+import { EVALUATED_TOPICS, tablePositions } from './evaluated-topics.js'
 
 /** Interval between two checks for new table data. One check costs 0.1 % of a core. */
 const POLL_MS = 5000

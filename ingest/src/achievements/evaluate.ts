@@ -12,7 +12,17 @@ import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import type { ServedTables, TableAccess } from '../ports/served-tables.js'
 import { publish } from '../publish/publish.js'
-import { usersAffectedBy, usersAffectedByTime } from './affected-users.js'
+import {
+  EVALUATED_TOPICS,
+  type EvaluatedTopic,
+  includes,
+  isImporting,
+  logPositions,
+  type TopicPositions,
+  tablePositions,
+  usersAffectedBy,
+  usersAffectedByTime
+} from './evaluated-topics.js'
 import {
   acquireEvaluationLease,
   type EvaluationProgress,
@@ -20,16 +30,7 @@ import {
   releaseEvaluationLease,
   storeEvaluationProgress
 } from './evaluation-lease.js'
-import { isImporting } from './importing.js'
 import { CHUNK_USERS_MAX, findNewUnlocks } from './new-unlocks.js'
-import {
-  EVALUATED_TOPICS,
-  type EvaluatedTopic,
-  includes,
-  logPositions,
-  type TopicPositions,
-  tablePositions
-} from './topic-positions.js'
 
 /*
  * evaluation  evaluates the rules for all users touched by events, and publishes their unlocks

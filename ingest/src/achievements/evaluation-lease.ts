@@ -1,5 +1,5 @@
 import type { Heads, WriteSide } from '@gamenet/schemas'
-import { EVALUATED_TOPICS, type EvaluatedTopic } from './topic-positions.js'
+import { EVALUATED_TOPICS, type EvaluatedTopic } from './evaluated-topics.js'
 
 /** Longer than any chunk of users takes. After a kill, no process evaluates for this long. */
 const LEASE_S = 60

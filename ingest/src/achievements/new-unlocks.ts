@@ -49,9 +49,8 @@ export async function findNewUnlocks(
     for (const row of await inParts(askRules, lacking, signal)) {
       const userKey = String(row.user_key)
       for (const [id, ms] of row.reached as [unknown, unknown][]) {
-        if (heldBy.get(userKey)?.has(Number(id)) !== true) {
+        if (heldBy.get(userKey)?.has(Number(id)) !== true)
           found.push({ userKey, achievementId: Number(id), reachedMs: Number(ms) })
-        }
       }
     }
   }

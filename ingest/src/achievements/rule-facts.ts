@@ -15,9 +15,7 @@ import { USER_PLAYERS } from './user-players.js'
 export type Rule = { readonly facts: string; readonly reached: string }
 
 /** Returns the n-th instant of a list, or NULL if the list is shorter. */
-function nth(n: number, instants: string): string {
-  return `arrayElementOrNull(${instants}, ${n})`
-}
+const nth = (n: number, instants: string): string => `arrayElementOrNull(${instants}, ${n})`
 
 /**
  * Days on which the user was seen online: `seen`, their ends.
@@ -48,13 +46,9 @@ const DAYS = `
     LIMIT 1 BY d.user_key, d.day) AS s
   GROUP BY s.user_key`
 
-export function daysSeen(days: number): Rule {
-  return { facts: DAYS, reached: nth(days, 'f.seen') }
-}
+export const daysSeen = (days: number): Rule => ({ facts: DAYS, reached: nth(days, 'f.seen') })
 
-export function played(hours: number): Rule {
-  return { facts: DAYS, reached: summed('f.ends', 'f.played', hours * 3600) }
-}
+export const played = (hours: number): Rule => ({ facts: DAYS, reached: summed('f.ends', 'f.played', hours * 3600) })
 
 export function playedGame(game: string, hours: number): Rule {
   const ofGame = (list: string) => `arrayFilter((x, game) -> game = '${nameKey(game)}', ${list}, f.play_games)`
@@ -137,13 +131,9 @@ const BOARDS = `
   GROUP BY b.user_key`
 
 /** Returns the instants of the user's boards `b` that meet a condition. */
-function boardsWhere(condition: string): string {
-  return `arrayMap(b -> b.1, arrayFilter(b -> ${condition}, f.boards))`
-}
+const boardsWhere = (condition: string): string => `arrayMap(b -> b.1, arrayFilter(b -> ${condition}, f.boards))`
 
-export function boards(count: number): Rule {
-  return { facts: BOARDS, reached: nth(count, boardsWhere('b.3 = 0')) }
-}
+export const boards = (count: number): Rule => ({ facts: BOARDS, reached: nth(count, boardsWhere('b.3 = 0')) })
 
 export function boardOf(titleId: string): Rule {
   return { facts: BOARDS, reached: nth(1, boardsWhere(`b.2 = '${titleId}' AND b.3 = 0`)) }
@@ -213,26 +203,18 @@ function received(count: number, condition: string): Rule {
   }
 }
 
-export function ratingsReceived(count: number): Rule {
-  return received(count, 'true')
-}
+export const ratingsReceived = (count: number): Rule => received(count, 'true')
 
-export function fiveStars(count: number): Rule {
-  return received(count, 'r.2 = 5')
-}
+export const fiveStars = (count: number): Rule => received(count, 'r.2 = 5')
 
-export function starsReceived(stars: number): Rule {
-  return received(1, `r.2 = ${stars}`)
-}
+export const starsReceived = (stars: number): Rule => received(1, `r.2 = ${stars}`)
 
 /** `given`: the instants of the user's valid ratings of others. */
 const GIVEN = `
   SELECT g.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(g.ts))) AS given
   FROM {rating_given: Identifier} AS g FINAL WHERE g.rater_key IN {users: Array(String)} GROUP BY g.rater_key`
 
-export function ratingsGiven(count: number): Rule {
-  return { facts: GIVEN, reached: nth(count, 'f.given') }
-}
+export const ratingsGiven = (count: number): Rule => ({ facts: GIVEN, reached: nth(count, 'f.given') })
 
 /** `comments`: the instants of the user's ratings with a comment. */
 const COMMENTS = `
@@ -242,9 +224,7 @@ const COMMENTS = `
     SELECT g.user_key, g.rater_key FROM {rating_given: Identifier} AS g WHERE g.rater_key IN {users: Array(String)})
   GROUP BY r.rater_key`
 
-export function commentsGiven(count: number): Rule {
-  return { facts: COMMENTS, reached: nth(count, 'f.comments') }
-}
+export const commentsGiven = (count: number): Rule => ({ facts: COMMENTS, reached: nth(count, 'f.comments') })
 
 /** The user's current profile. */
 const PROFILE = `
@@ -252,6 +232,4 @@ const PROFILE = `
     p.console_verified AS console_verified, p.chat_profile_url AS chat_profile_url
   FROM {profile: Identifier} AS p FINAL WHERE p.user_key IN {users: Array(String)}`
 
-export function profileSays(condition: string): Rule {
-  return { facts: PROFILE, reached: `if(${condition}, f.at, NULL)` }
-}
+export const profileSays = (condition: string): Rule => ({ facts: PROFILE, reached: `if(${condition}, f.at, NULL)` })

@@ -36,14 +36,10 @@ export type EqualPage = {
 }
 
 /** The stored result of a visit. */
-export type VisitResult = {
+export type VisitResult = Pick<BoardLease, 'periodS' | 'failures' | 'appended' | 'equal'> & {
   /** From the end of this visit to the next, seconds. */
   readonly restS: number
-  readonly periodS: number
-  readonly failures: number
   readonly isUnclean: boolean
-  readonly appended: Heads
-  readonly equal: EqualPage | null
 }
 
 /** Leases on visits of boards, shared by all processes and kept across restarts. */
@@ -126,13 +122,12 @@ export function boardLeases(
       return rows.length === 1
     },
     async release(leases) {
-      for (const { titleId, leaderboardId, holder, wasUnclean } of leases) {
+      for (const { titleId, leaderboardId, holder, wasUnclean } of leases)
         await writes.query(
           `UPDATE board_lease AS t SET lease_holder = NULL, lease_until = NULL, tried_at = NULL, is_unclean = $4
            WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3`,
           [...keyOf({ titleId, leaderboardId }), holder, wasUnclean]
         )
-      }
     },
     async add(titleIds) {
       await writes.query(ADD, [titleIds, titleIds.map(() => LIST), shortestS])
@@ -188,8 +183,9 @@ const acquireStatement = (wanted: string, order: string) => `
   UPDATE board_lease AS t
   SET lease_holder = $1, lease_until = now() + make_interval(secs => $2), tried_at = now(), is_unclean = true
   FROM taken WHERE t.title_id = taken.title_id AND t.leaderboard_id = taken.leaderboard_id
-  RETURNING t.title_id, t.leaderboard_id, t.period_s, t.failures, taken.is_unclean AS was_unclean, t.appended, t.etag,
-    t.last_modified, t.content, t.seen_version`
+  RETURNING t.title_id AS "titleId", t.leaderboard_id AS id, t.period_s AS "periodS", t.failures,
+    taken.is_unclean AS "wasUnclean", t.appended, t.etag, t.last_modified AS "lastModified", t.content,
+    t.seen_version AS version`
 
 const ACQUIRE_DUE = acquireStatement(
   IS_DUE,
@@ -212,42 +208,19 @@ const ADD = `
   FROM unnest($1::text[], $2::bigint[]) AS n (title_id, leaderboard_id)
   ON CONFLICT DO NOTHING RETURNING 1 AS added`
 
-type Row = {
-  title_id: string
-  leaderboard_id: string
-  period_s: number
-  failures: number
-  was_unclean: boolean
-  appended: Heads
-  etag: string | null
-  last_modified: string | null
-  content: string | null
-  seen_version: string | null
+type Row = Omit<BoardLease, 'leaderboardId' | 'holder' | 'equal'> & {
+  readonly id: string
+  readonly etag: string | null
+  readonly lastModified: string | null
+  readonly content: string | null
+  readonly version: string | null
 }
 
-function leaseOf(row: Row, holder: string): BoardLease {
-  const leaderboardId = Number(row.leaderboard_id)
-  return {
-    titleId: row.title_id,
-    leaderboardId: leaderboardId === LIST ? null : leaderboardId,
-    holder,
-    periodS: row.period_s,
-    failures: row.failures,
-    wasUnclean: row.was_unclean,
-    appended: row.appended,
-    equal: equalPageOf(row)
-  }
+function leaseOf({ id, etag, lastModified, content, version, ...row }: Row, holder: string): BoardLease {
+  const leaderboardId = Number(id) === LIST ? null : Number(id)
+  const validators = { ...(etag !== null && { etag }), ...(lastModified !== null && { lastModified }) }
+  const equal = content === null || version === null ? null : { validators, content, version }
+  return { ...row, leaderboardId, holder, equal }
 }
 
-function equalPageOf({ etag, last_modified: lastModified, content, seen_version: version }: Row): EqualPage | null {
-  if (content === null || version === null) return null
-  return {
-    validators: { ...(etag !== null && { etag }), ...(lastModified !== null && { lastModified }) },
-    content,
-    version
-  }
-}
-
-function keyOf({ titleId, leaderboardId }: Place): [string, number] {
-  return [titleId, leaderboardId ?? LIST]
-}
+const keyOf = ({ titleId, leaderboardId }: Place): [string, number] => [titleId, leaderboardId ?? LIST]

@@ -144,6 +144,4 @@ function tableOf(last: readonly KnownEntry[]): (identity: Identity) => number {
     (identity.occurrence === 1 ? firsts.get(identity.playerName) : others.get(numbered(identity))) ?? UNKNOWN
 }
 
-function numbered({ playerName, occurrence }: Identity): string {
-  return `${occurrence}/${playerName}`
-}
+const numbered = ({ playerName, occurrence }: Identity): string => `${occurrence}/${playerName}`

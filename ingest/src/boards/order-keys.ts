@@ -47,9 +47,7 @@ function freshKeys(count: number): Float64Array {
   return new Float64Array(count).map((_, place) => (place + 1) * spacing)
 }
 
-function keyAt(orders: Float64Array, place: number): number {
-  return orders[place] ?? Number.NaN
-}
+const keyAt = (orders: Float64Array, place: number): number => orders[place] ?? Number.NaN
 
 /** Returns all places with a value if the values never fall: the case of a board with few or no changes. */
 function risingRun(values: Float64Array): number[] | undefined {

@@ -294,9 +294,8 @@ async function followList(
     return 0
   }
   await reader.publish(publication(leaderboardTopic, boards))
-  for (const { leaderboardId: id, name, listed = true, observedAt } of boards) {
+  for (const { leaderboardId: id, name, listed = true, observedAt } of boards)
     batch.lists.get(titleId)?.set(id, { name, listed, observedAtMs: millisecondsOf(observedAt) })
-  }
   return await bringLeasesTo(leases, titleId, list, batch)
 }
 

@@ -2,8 +2,7 @@ import { abortable, withSignals } from '@gamenet/schemas'
 import { DelegateBackoff, ExponentialBackoff, handleWhenResult, retry } from 'cockatiel'
 import { Agent, type Dispatcher } from 'undici'
 import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.js'
-import { createRequestThrottle, type RequestThrottle, type Urgency } from './request-throttle.js'
-import { retryAfterMs } from './retry-after.js'
+import { createRequestThrottle, type RequestThrottle, retryAfterMs, type Urgency } from './request-throttle.js'
 
 /** Validators of an earlier answer, for a conditional request. */
 export type Validators = { readonly etag?: string; readonly lastModified?: string }
@@ -95,9 +94,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
   return {
     async fetch(path, { validators = {}, signal, urgency = 'soon' } = {}) {
       const heldBackMs = heldBackUntilMs - exchange.now()
-      if (heldBackMs > 0) {
-        return failed(`upstream asked for a pause of another ${Math.ceil(heldBackMs / 1000)} s`)
-      }
+      if (heldBackMs > 0) return failed(`upstream asked for a pause of another ${Math.ceil(heldBackMs / 1000)} s`)
       const url = pageUrl(base, path)
       const requested = { url, validators, urgency, timeoutMs: attemptTimeoutMs }
       const attempt = await withSignals([signal, closing.signal], ({ signal: stopped }) =>
@@ -135,12 +132,10 @@ type Attempt = {
 /** Parses the upstream address. Refuses credentials: they would end up in published reasons. */
 function upstreamBase(upstreamUrl: string): URL {
   const base = URL.canParse(upstreamUrl) ? new URL(upstreamUrl) : undefined
-  if (base === undefined || (base.protocol !== 'http:' && base.protocol !== 'https:')) {
+  if (base === undefined || (base.protocol !== 'http:' && base.protocol !== 'https:'))
     throw new Error(`The upstream address must be an http or https address; got ${JSON.stringify(upstreamUrl)}.`)
-  }
-  if (base.username !== '' || base.password !== '') {
+  if (base.username !== '' || base.password !== '')
     throw new Error('The upstream address must not contain a name or password.')
-  }
   base.hash = ''
   return base
 }
@@ -209,12 +204,10 @@ async function followRedirects(
     await discard(answer)
     const location = headerOf(answer, 'location') ?? ''
     const target = URL.canParse(location, url.href) && location !== '' ? new URL(location, url) : undefined
-    if (target === undefined) {
+    if (target === undefined)
       return { page: failed(`${url.href}: redirected (${answer.statusCode}) without a valid Location`) }
-    }
-    if (target.origin !== first.origin) {
+    if (target.origin !== first.origin)
       return { page: failed(`${url.href}: redirected to another origin, ${target.origin}, which is not followed`) }
-    }
     if (redirects === REDIRECTS_MAX) return { page: failed(`${first.href}: more than ${REDIRECTS_MAX} redirects`) }
     url = target
   }
@@ -284,22 +277,19 @@ async function readAnswer(
 function refusedAnswer(url: URL, answer: Dispatcher.ResponseData, nowMs: number): Attempt {
   const page = failed(`${url.href}: status ${answer.statusCode}, expected 200`)
   const afterMs = retryAfterMs(headerOf(answer, 'retry-after'), nowMs)
-  if (afterMs !== undefined && (afterMs > BACKOFF_MAX_MS || answer.statusCode === 429)) {
+  if (afterMs !== undefined && (afterMs > BACKOFF_MAX_MS || answer.statusCode === 429))
     return { page, holdBackMs: afterMs }
-  }
-  if (answer.statusCode < 500) {
+  if (answer.statusCode < 500)
     return { page: { ...page, isRefused: true, isAbsent: ABSENT_STATUS.has(answer.statusCode) } }
-  }
   return { page, retry: afterMs === undefined ? {} : { afterMs } }
 }
 
 function contentTypeFault(type: string | undefined): string | undefined {
-  if (type === undefined || !HTML_TYPE.test(type)) {
+  if (type === undefined || !HTML_TYPE.test(type))
     return (
       `the content type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}, expected ` +
       `text/html`
     )
-  }
   const charset = CHARSET.exec(type)?.[1]
   return charset === undefined || UTF8_NAMES.test(charset)
     ? undefined
@@ -327,9 +317,7 @@ async function discard(answer: Dispatcher.ResponseData): Promise<void> {
     .catch(ignoreLateError)
 }
 
-function failed(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
-}
+const failed = (reason: string): { ok: false; reason: string } => ({ ok: false, reason })
 
 /** Describes a fault of the connection or the stream for a reason. */
 function faultOf(error: unknown): string {

@@ -24,9 +24,7 @@ type QueuedRequest = { readonly signal: AbortSignal; begin(): Promise<void>; ref
  * request in it.
  */
 export function createRequestThrottle(requestsPerSecond: number): RequestThrottle {
-  if (!(requestsPerSecond > 0)) {
-    throw new RangeError(`Requests per second must be above 0; got ${requestsPerSecond}.`)
-  }
+  if (!(requestsPerSecond > 0)) throw new RangeError(`Requests per second must be above 0; got ${requestsPerSecond}.`)
   const gapMs = 1000 / requestsPerSecond
   const waiting: Record<Urgency, QueuedRequest[]> = { soon: [], later: [] }
   let nextStartMs = 0
@@ -74,4 +72,19 @@ function dropAborted(waiting: Record<Urgency, QueuedRequest[]>): void {
     for (const request of waiting[urgency]) if (request.signal.aborted) request.refuse()
     waiting[urgency] = waiting[urgency].filter(({ signal }) => !signal.aborted)
   }
+}
+
+/** Longest accepted delay. A day given in milliseconds would otherwise pause for years. */
+const RETRY_AFTER_MAX_MS = 3_600_000
+
+/**
+ * Returns the milliseconds of a `Retry-After` header (seconds or an HTTP date, RFC 9110 10.2.3), at most an hour;
+ * undefined without a valid one.
+ */
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  const delayMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs
+  if (Number.isNaN(delayMs)) return undefined
+  return Math.min(Math.max(delayMs, 0), RETRY_AFTER_MAX_MS)
 }

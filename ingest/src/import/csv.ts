@@ -99,9 +99,8 @@ function quoteFault(text: string, form: RegExp): string {
 
 function parseQuoted(rows: readonly Row[], delimiter: string): Map<Row, Cells> {
   const together = parseText(rows.map((row) => row.text).join('\n'), delimiter)
-  if (!('fault' in together) && together.records.length === rows.length) {
+  if (!('fault' in together) && together.records.length === rows.length)
     return new Map(rows.map((row, n) => [row, { line: row.line, cells: together.records[n] ?? [] }]))
-  }
   const [only] = rows
   if (only !== undefined && rows.length === 1) {
     const fault = 'fault' in together ? together.fault : 'the row is not valid CSV: its quotes do not pair'

@@ -122,9 +122,8 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
   const limited = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of checkedChunks(chunks, name)) {
       written += chunk.byteLength
-      if (written > SPOOL_BYTES_MAX) {
+      if (written > SPOOL_BYTES_MAX)
         throw importRefused(`${name} has more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
-      }
       yield chunk
     }
   }

@@ -5,14 +5,13 @@ import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import type { ImportProgress, ImportReport } from './contract.js'
 import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
-import { importCutOff, importRefused } from './import-refused.js'
-import { readLocalTime, type TimeReader } from './import-time.js'
+import { importCutOff } from './import-refused.js'
+import { formatReader, readLocalTime, type TimeReader } from './import-time.js'
 import { importableOf } from './importables.js'
 import { LocalClock } from './local-clock.js'
 import { type RowSource, readRows, surveyRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
 import type { Spelling } from './spelling.js'
-import { formatReader } from './time-format.js'
 
 /** Maximum number of rows that an interrupted import repeats. */
 const PROGRESS_ROWS = 100_000
@@ -123,9 +122,8 @@ async function importFile(
   await surveyRows(run, tallyFrom(undefined), (bytesRead) => reportProgress(run, NOTHING, 'checking', bytesRead))
   if (strict) {
     const checked = await checkAll(run)
-    if (checked.rejected > 0) {
+    if (checked.rejected > 0)
       return resultOf(run, { ...checked, published: 0 }, { finished: false, alreadyDone: false })
-    }
   }
   return resultOf(run, await publishAll(run, before), { finished: true, alreadyDone: false })
 }

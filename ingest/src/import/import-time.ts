@@ -1,4 +1,5 @@
 import { instantOf, isStorableMs } from '@gamenet/schemas'
+import { importRefused } from './import-refused.js'
 
 /*
  * A smaller number is refused as an epoch: 20200101 is meant as a date, not as a second of August 1970. The border
@@ -46,9 +47,7 @@ export function readTime(text: string): ReadTime {
 }
 
 /** Returns a wall time as UTC. */
-export function inUtc(time: ReadTime | WallTime): ReadTime {
-  return 'wallMs' in time ? stored(time.wallMs) : time
-}
+export const inUtc = (time: ReadTime | WallTime): ReadTime => ('wallMs' in time ? stored(time.wallMs) : time)
 
 /** Cache of the last row's time: files list all titles of one minute one after another. */
 let lastText = ''
@@ -64,9 +63,8 @@ export function readLocalTime(text: string): ReadTime | WallTime {
     return timeOfParts({ year, month, day, hour, minute, second, fraction, offset })
   }
   if (EPOCH.test(text)) return readEpoch(Number(text))
-  if (DAY_OR_MONTH_FIRST.test(text)) {
+  if (DAY_OR_MONTH_FIRST.test(text))
     return { fault: 'expected a time with the year first; --time-format reads others, such as %d/%m/%Y or %m/%d/%Y' }
-  }
   return {
     fault:
       'expected a time as ISO 8601, as YYYY-MM-DD HH:MM:SS in UTC, or as epoch seconds or milliseconds; ' +
@@ -76,11 +74,10 @@ export function readLocalTime(text: string): ReadTime | WallTime {
 
 /** Parses a number as epoch seconds, milliseconds or microseconds, depending on its size; see {@link readTime}. */
 export function readEpoch(value: number): ReadTime {
-  if (!(value >= EPOCH_SECONDS_MIN)) {
+  if (!(value >= EPOCH_SECONDS_MIN))
     return {
       fault: 'an epoch time before 3 March 1973 may be a date in digits; write it as ISO 8601, or give --time-format'
     }
-  }
   // Rounded to the microsecond first: 1489212000.001 * 1000 is slightly less than a whole number.
   if (value < EPOCH_MILLISECONDS_MIN) return stored(Math.floor(Math.round(value * 1e6) / 1e3))
   return stored(Math.floor(value < EPOCH_MICROSECONDS_MIN ? value : value / 1e3))
@@ -119,4 +116,56 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 function daysIn(year: number, month: number): number {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   return month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0)
+}
+
+/** The directives of strptime, as regular expressions. Fields without a name are skipped. */
+const DIRECTIVES: Readonly<Record<string, string>> = {
+  Y: '(?<year>\\d{4})',
+  y: '(?<century>\\d{2})',
+  m: '(?<month>\\d{1,2})',
+  d: '(?<day>\\d{1,2})',
+  b: '(?<name>[A-Za-z]{3,9})\\.?',
+  B: '(?<name>[A-Za-z]{3,9})\\.?',
+  a: '[A-Za-z]+\\.?',
+  A: '[A-Za-z]+\\.?',
+  H: '(?<hour>\\d{1,2})',
+  I: '(?<half>\\d{1,2})',
+  p: '(?<noon>[AaPp])\\.?[Mm]\\.?',
+  M: '(?<minute>\\d{1,2})',
+  S: '(?<second>\\d{1,2})',
+  f: '(?<fraction>\\d{1,9})',
+  z: '(?<offset>[Zz]|[+-]\\d{2}:?\\d{2})',
+  '%': '%'
+}
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+
+/** Returns the reader of times in a format of strptime, `%d/%m/%Y %H:%M`. Throws `import_refused`. */
+export function formatReader(format: string): TimeReader {
+  const source = format.replace(/%(.?)|[\\^$.*+?()[\]{}|]/gs, (text, letter?: string) => {
+    if (letter === undefined) return `\\${text}`
+    const directive = DIRECTIVES[letter]
+    if (directive !== undefined) return directive
+    const known = Object.keys(DIRECTIVES).map((each) => `%${each}`)
+    throw importRefused(`--time-format has ${JSON.stringify(text)}; expected ${known.join(' ')}`)
+  })
+  if (!/%[Yy]/.test(format) || !/%[mbB]/.test(format) || /%(.)(?=.*%\1)/s.test(format))
+    throw importRefused(`--time-format ${JSON.stringify(format)} must have year (%Y) and month (%m or %B), each once`)
+  const pattern = new RegExp(`^${source}$`)
+  return (text) => {
+    const parts = pattern.exec(text)?.groups
+    if (parts === undefined) return { fault: `expected a time as ${format}` }
+    const { century, name, half, noon, offset } = parts
+    const month = name === undefined ? parts.month : String(MONTHS.indexOf(name.slice(0, 3).toLowerCase()) + 1)
+    const hour = half === undefined ? parts.hour : String((Number(half) % 12) + (/p/i.test(noon ?? '') ? 12 : 0))
+    return timeOfParts({
+      year: parts.year ?? `${Number(century) < 70 ? 20 : 19}${century}`,
+      month,
+      day: parts.day,
+      hour,
+      minute: parts.minute,
+      second: parts.second,
+      fraction: parts.fraction,
+      offset: offset?.toUpperCase().replace(':', '')
+    })
+  }
 }

@@ -112,9 +112,7 @@ function cutElement(text: string, start: number): Element | 'more' {
   return 'more'
 }
 
-function element(start: number, end: number): Element {
-  return { kind: 'row', start, end, next: end }
-}
+const element = (start: number, end: number): Element => ({ kind: 'row', start, end, next: end })
 
 const NEWLINE = 0x0a
 const QUOTE = 0x22
@@ -148,20 +146,16 @@ function skipBlanks(text: string, from: number): number {
 }
 
 /** Parses the objects of rows. */
-export function objectsOf(rows: readonly Row[]): readonly RowObject[] {
-  return rows.map(objectOf)
-}
+export const objectsOf = (rows: readonly Row[]): readonly RowObject[] => rows.map(objectOf)
 
 function objectOf(row: Row): RowObject {
   if (row.fault !== undefined) return { line: row.line, fault: row.fault }
   try {
     const object: unknown = JSON.parse(row.text)
-    if (isDeeper(object, LEVELS_MAX)) {
+    if (isDeeper(object, LEVELS_MAX))
       return { line: row.line, fault: `the row is nested deeper than ${LEVELS_MAX} levels` }
-    }
-    if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
+    if (typeof object === 'object' && object !== null && !Array.isArray(object))
       return { line: row.line, object: object as Record<string, unknown> }
-    }
     return { line: row.line, fault: 'the row is not a JSON object' }
   } catch (error) {
     const reason = errorMessage(error)

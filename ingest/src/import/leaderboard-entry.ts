@@ -53,18 +53,15 @@ export const leaderboardEntryImport: Importable = {
 function outcomeOf(fields: Fields, judge: (fields: Fields) => Outcome, ratings: RatingReader): Outcome {
   const { rank, rating, timeMs, ...kept } = fields
   const { changeType, playerName } = kept
-  if (typeof playerName === 'string' && CONTROL.test(playerName)) {
+  if (typeof playerName === 'string' && CONTROL.test(playerName))
     return fault(`playerName is ${shown(playerName)}: it has a control character`)
-  }
-  if (changeType !== undefined && !CHANGES.includes(changeType)) {
+  if (changeType !== undefined && !CHANGES.includes(changeType))
     return fault(`changeType is ${shown(changeType)}: expected ${CHANGES.join(', ')}`)
-  }
   // The values of an entry are in its last change; a removal has the same meaning with or without them.
   if (changeType === 'removed') return judge(kept)
   const others = rank === undefined ? kept : { ...kept, rank }
-  if (rating === undefined && timeMs === undefined) {
+  if (rating === undefined && timeMs === undefined)
     return changeType === undefined ? judge(others) : fault('rating and timeMs are both missing')
-  }
   if (timeMs === undefined) {
     if (typeof rating !== 'string') return judge({ ...others, rating })
     const read = ratings.read(rating, kept)
@@ -72,9 +69,8 @@ function outcomeOf(fields: Fields, judge: (fields: Fields) => Outcome, ratings: 
     return judge({ ...others, rating, ...read })
   }
   const msOfText = typeof rating === 'string' ? millisecondsOfClock(rating) : undefined
-  if (msOfText !== undefined && msOfText !== timeMs) {
+  if (msOfText !== undefined && msOfText !== timeMs)
     return fault(`rating is ${shown(rating)}, which is ${msOfText} ms, but timeMs is ${shown(timeMs)}`)
-  }
   return judge({ ...others, rating: rating ?? textOfTime(timeMs), timeMs })
 }
 
@@ -103,6 +99,4 @@ function textOfTime(timeMs: unknown): string | undefined {
   return Number.isInteger(timeMs) && Number(timeMs) >= 0 ? timeText(Number(timeMs)) : undefined
 }
 
-function fault(reason: string): Outcome {
-  return { kind: 'fault', reason }
-}
+const fault = (reason: string): Outcome => ({ kind: 'fault', reason })

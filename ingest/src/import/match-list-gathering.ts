@@ -167,6 +167,4 @@ function internedNames() {
 }
 
 /** Copies a text: a substring of a block would keep the whole block in memory. */
-function ownCopy(text: string): string {
-  return Buffer.from(text, 'utf16le').toString('utf16le')
-}
+const ownCopy = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le')

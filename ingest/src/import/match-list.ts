@@ -74,6 +74,4 @@ function withLobbiesAsShown(fields: Fields): Fields {
   }
 }
 
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null
-}
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null

@@ -123,11 +123,7 @@ function noteOn(examples: readonly (string | undefined)[], what: string, otherwi
   return [`ratings such as ${first} of ${of} were read as ${what}; ${otherwise}`]
 }
 
-function secondsOf(text: string): number {
-  return Math.round(Number(text) * 1000)
-}
+const secondsOf = (text: string): number => Math.round(Number(text) * 1000)
 
 /** Returns whether a rating can be a score. */
-export function isNumber(rating: string): boolean {
-  return readMeasure({ rating, timeMs: null }).score !== undefined
-}
+export const isNumber = (rating: string): boolean => readMeasure({ rating, timeMs: null }).score !== undefined

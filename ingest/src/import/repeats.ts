@@ -32,11 +32,10 @@ export class Repeats {
   notes(): string[] {
     const one = this.#count === 1
     if (this.#count === 0) return []
-    if (this.#target.stateOf === undefined) {
+    if (this.#target.stateOf === undefined)
       return [
         `${this.#count} ${one ? 'row meets' : 'rows meet'} an instant of another row; of such rows the last one counts`
       ]
-    }
     const entries = one ? '1 entry has' : `${this.#count} entries have`
     return [`${entries} several states at one instant; the best one counts, and a removal counts before it`]
   }

@@ -45,9 +45,8 @@ export function checkMapping(target: Importable, mapping: Mapping, nowMs: number
     throw importRefused(`${target.topic.name} has no field ${name}; its fields are ${known.join(', ')}`)
   }
   for (const field of Object.keys(mapping.set)) {
-    if (Object.hasOwn(mapping.columns, field)) {
+    if (Object.hasOwn(mapping.columns, field))
       throw importRefused(`${field} is given both a column and a constant; give it one of them`)
-    }
   }
   constantsOf(target, mapping, nowMs)
 }
@@ -67,9 +66,8 @@ export function planRows(target: Importable, mapping: Mapping, columns: readonly
     const wanted = mapped ?? field
     const column = columns.includes(wanted) ? wanted : (columns.find((name) => isAlike(name, wanted)) ?? wanted)
     const index = columns.indexOf(column)
-    if (index !== -1 && columns.indexOf(column, index + 1) !== -1) {
+    if (index !== -1 && columns.indexOf(column, index + 1) !== -1)
       throw importRefused(`The column ${JSON.stringify(column)} occurs twice in the file; rename one of them`)
-    }
     if (index === -1 && mapped !== undefined) {
       if (!options.isSample) throw absent(target, field, column, columns, options)
       absentColumns.push(column)
@@ -83,11 +81,10 @@ export function planRows(target: Importable, mapping: Mapping, columns: readonly
   // JSON may omit missing values, so a file of missing samples only has no such key. If there are other keys instead,
   // they are far likelier to be the measured values under other names.
   const isSuspect = !options.isSample || ignoredColumns.length > 0
-  if (isSuspect && target.measured.length > 0 && !target.measured.some((field) => given.has(field))) {
+  if (isSuspect && target.measured.length > 0 && !target.measured.some((field) => given.has(field)))
     throw importRefused(
       `No column has any of ${target.measured.join(', ')}; ${found(columns, options.isSample)}; map one of them`
     )
-  }
   const latest = latestOf(target, options.nowMs)
   const judge = judgement(target)
   const times = options.readTime ?? readTime
@@ -105,9 +102,8 @@ export function planRows(target: Importable, mapping: Mapping, columns: readonly
     ignoredColumns,
     absentColumns,
     fromCells: (cells) => {
-      if (cells.length !== columns.length) {
+      if (cells.length !== columns.length)
         return faulty(`the row has ${cells.length} cells, the header has ${columns.length}`)
-      }
       const event: Record<string, unknown> = { ...constants }
       for (const { field, kind, index } of bindings) {
         const value = readCell(kind, cells[index] ?? '', latest, times)
@@ -245,9 +241,7 @@ function schemaFault(target: Importable, field: string, value: unknown): string 
   return parsed.success ? undefined : parsed.error.issues.find(({ path }) => path[0] === field)?.message
 }
 
-function isAlike(name: string, wanted: string): boolean {
-  return name.trim().toLowerCase() === wanted.trim().toLowerCase()
-}
+const isAlike = (name: string, wanted: string): boolean => name.trim().toLowerCase() === wanted.trim().toLowerCase()
 
 function absent(
   target: Importable,
@@ -270,6 +264,4 @@ function found(columns: readonly string[], isSample: boolean): string {
   return `${isSample ? 'the first rows have' : 'the header has'} ${names.join(', ') || 'no columns'}${more}`
 }
 
-function faulty(reason: string): Outcome {
-  return { kind: 'fault', reason }
-}
+const faulty = (reason: string): Outcome => ({ kind: 'fault', reason })

@@ -104,9 +104,8 @@ function skipLine(state: Window): number {
 
 function judged(state: Window, cut: { start: number; end: number }, charsMax: number): Row {
   const { line, text } = state
-  if (cut.end - cut.start > charsMax) {
+  if (cut.end - cut.start > charsMax)
     return { line, text: '', fault: `the row is longer than ${charsMax} characters; the rest of its line is skipped` }
-  }
   const row = text.slice(cut.start, cut.end)
   if (state.isSuspect && row.includes('\uFFFD')) return { line, text: '', fault: 'the row is not valid UTF-8' }
   if (state.isSuspect && row.includes('\0')) return { line, text: '', fault: 'the row holds a NUL character' }

@@ -27,19 +27,11 @@ export type RelayOptions = {
   readonly pollMs?: number
 }
 
-export type Relay = {
-  start(): void
-  /** Starts the next round without waiting for the poll. A stopped relay ignores it. */
-  wake(): void
-  /** Starts no more rounds and waits at most 3 s for the current one. An abandoned round loses nothing. */
-  stop(): Promise<void>
-}
-
 /**
  * Relays the outbox until it is stopped; failures are retried. Any number of relays may run in any number of processes;
  * one works at a time.
  */
-export function createRelay(options: RelayOptions): Relay {
+export function createRelay(options: RelayOptions) {
   const metrics = relayMetrics(options.registry)
   const unreadable = new Set<string>()
   const bell = createBell()
@@ -82,7 +74,9 @@ export function createRelay(options: RelayOptions): Relay {
     start() {
       running ??= run()
     },
+    /** Starts the next round without waiting for the poll. A stopped relay ignores it. */
     wake: bell.ring,
+    /** Starts no more rounds and waits at most 3 s for the current one. An abandoned round loses nothing. */
     async stop() {
       isStopping = true
       bell.end()

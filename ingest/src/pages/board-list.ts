@@ -25,9 +25,8 @@ export function readBoardList(select: PageElement, source: PageSource): PagePart
     if (value === '' && isPlaceholder(option, source)) continue
     const leaderboardId = boardIdIn(value)
     const name = shownText(option)
-    if (leaderboardId === undefined) {
+    if (leaderboardId === undefined)
       return refused(index, `expected a whole number as its value, got ${quoted(value ?? '')}`)
-    }
     if (name.length > NAME_LENGTH_MAX) return refused(index, `expected a name of at most ${NAME_LENGTH_MAX} characters`)
     if (boards.has(leaderboardId)) return refused(index, `the board ${leaderboardId} occurs in it twice`)
     boards.set(leaderboardId, { leaderboardId, name })

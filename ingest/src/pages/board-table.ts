@@ -48,9 +48,8 @@ export function readBoardTable(table: PageElement, source: PageSource): PagePart
   const entries: BoardEntry[] = []
   for (const [index, row] of rows.entries()) {
     const occurrence = (seen.get(row.playerName) ?? 0) + 1
-    if (occurrence > OCCURRENCE_MAX) {
+    if (occurrence > OCCURRENCE_MAX)
       return { ok: false, reason: `${NAME} has the name ${quoted(row.playerName)} more than ${OCCURRENCE_MAX} times` }
-    }
     seen.set(row.playerName, occurrence)
     entries.push({ ...row, occurrence, timeMs: times[index] ?? null })
   }
@@ -64,12 +63,10 @@ function entryIn(cells: readonly PageElement[]): Row | string {
   const rating = others.pop() ?? ''
   const rank = WHOLE_NUMBER.test(rankText) ? Number(rankText.replaceAll(',', '')) : Number.NaN
   if (!(rank >= RANK_MIN && rank <= RANK_MAX)) return `expected a rank, got ${quoted(rankText)}`
-  if (playerName === '' || playerName.length > NAME_LENGTH_MAX) {
+  if (playerName === '' || playerName.length > NAME_LENGTH_MAX)
     return `expected a name of 1 to ${NAME_LENGTH_MAX} characters, got ${quoted(playerName)}`
-  }
-  if (rating === '' || rating.length > RATING_LENGTH_MAX) {
+  if (rating === '' || rating.length > RATING_LENGTH_MAX)
     return `expected a score or time of 1 to ${RATING_LENGTH_MAX} characters, got ${quoted(rating)}`
-  }
   const details: Record<string, string> = {}
   let isDetailed = false
   for (const [index, text] of others.entries()) {

@@ -1,9 +1,10 @@
 import type { Lobby } from '@gamenet/schemas'
 import { type ListedBoard, readBoardList, readSelectedBoard } from './board-list.js'
 import { type BoardEntry, readBoardTable } from './board-table.js'
-import { readMatchTable } from './match-table.js'
-import { elementsIn, hasClass, type PageElement } from './page-tree.js'
+import { countIn, quoted } from './page-text.js'
+import { elementsIn, hasClass, type PageElement, shownText } from './page-tree.js'
 import { type PagePart, type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
+import { stripedRows } from './striped-table.js'
 
 /** A game page. Its parts are independent: a part may be readable although another one is not. */
 export type GamePage = {
@@ -45,9 +46,7 @@ export function parseGamePage(html: string): ParsedPage<GamePage> {
   })
 }
 
-function isTable(element: PageElement): boolean {
-  return element.name === 'table' && hasClass(element, 'table-striped')
-}
+const isTable = (element: PageElement): boolean => element.name === 'table' && hasClass(element, 'table-striped')
 
 function isBoardList({ name, attribs }: PageElement): boolean {
   return name === 'select' && attribs.id === 'leaderboard-select'
@@ -70,10 +69,35 @@ function shownBoard(
   return entries.ok ? { ok: true, value: { leaderboardId: selected.value, entries: entries.value } } : entries
 }
 
-function missing(what: string): { ok: false; reason: string } {
-  return { ok: false, reason: `${what} is missing` }
-}
+const missing = (what: string): { ok: false; reason: string } => ({ ok: false, reason: `${what} is missing` })
 
 function tooManyLists(selects: readonly PageElement[]): { ok: false; reason: string } {
   return { ok: false, reason: `expected one list of boards (${SELECT}), found ${selects.length}` }
+}
+
+const NAME = 'the table of matches'
+const PLAYERS = /^([\d,]+) ?\/ ?([\d,]+)$/
+const HOST_LENGTH_MAX = 500
+
+/**
+ * Reads the current matches: the first cell is the host; the only cell to its right with CURRENT/MAX has the players.
+ */
+export function readMatchTable(table: PageElement, source: PageSource): PagePart<readonly Lobby[]> {
+  return stripedRows(table, { source, name: NAME }, lobbyIn)
+}
+
+function lobbyIn([first, ...others]: readonly PageElement[]): Lobby | string {
+  const hostName = first === undefined ? '' : shownText(first)
+  if (hostName === '' || hostName.length > HOST_LENGTH_MAX)
+    return `expected a host of 1 to ${HOST_LENGTH_MAX} characters, got ${quoted(hostName)}`
+  const texts = others.filter((cell) => hasClass(cell, 'text-right')).map(shownText)
+  const [players, ...more] = texts.filter((text) => /\d ?\/ ?\d/.test(text))
+  if (players === undefined || more.length > 0 || !PLAYERS.test(players))
+    return `expected one cell CURRENT/MAX at the right, got ${quoted(texts.join(' | '))}`
+  const [, current, most] = PLAYERS.exec(players) ?? []
+  const currentPlayers = countIn(current ?? '')
+  const maxPlayers = countIn(most ?? '')
+  if (currentPlayers === undefined || maxPlayers === undefined)
+    return `expected two counts CURRENT/MAX, got ${quoted(players)}`
+  return { hostName, currentPlayers, maxPlayers }
 }

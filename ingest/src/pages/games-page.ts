@@ -23,9 +23,8 @@ export function parseGamesPage(html: string, address: string): ParsedPage<GamesP
         ? { ok: false, reason: `expected at least 2 cells, found ${cells.length}` }
         : readListedTitle(nameCell, idCell, address)
     })
-    if (read.rows.length === 0) {
+    if (read.rows.length === 0)
       return unreadablePage(`no row of the table of games can be read; ${read.unreadable[0] ?? ''}`)
-    }
     return { ok: true, page: { titles: read.rows, unreadable: read.unreadable } }
   })
 }

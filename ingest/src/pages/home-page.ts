@@ -53,13 +53,11 @@ export function parseHomePage(html: string, address: string): ParsedPage<HomePag
 
     const rows = tableRows(gameTables(document), 'the table of games (#games table)')
     if (typeof rows === 'string') return unreadablePage(rows)
-    if (rows.length === 0 && gamesSupported !== 0) {
+    if (rows.length === 0 && gamesSupported !== 0)
       return unreadablePage(`the table of games is empty, yet ${gamesSupported ?? 'some'} games are supported`)
-    }
     const table = readTitleRows(rows, (cells) => readCountedTitle(cells, address))
-    if (rows.length > 0 && table.rows.length === 0) {
+    if (rows.length > 0 && table.rows.length === 0)
       return unreadablePage(`no row of the table of games can be read; ${table.unreadable[0] ?? ''}`)
-    }
     const { rows: titles, incomplete } = table
     const unreadable = [...(typeof supported === 'string' ? [supported] : []), ...table.unreadable]
     return { ok: true, page: { registered, gamesSupported, online, titles, unreadable, incomplete } }
@@ -73,20 +71,16 @@ function labelledCount(connect: readonly PageElement[], label: string): number |
     'p'
   ).filter((paragraph) => textOf(paragraph).toLowerCase() === label.toLowerCase())
   const box = paragraphs[0]?.parent as PageElement | undefined
-  if (paragraphs.length !== 1 || box === undefined) {
+  if (paragraphs.length !== 1 || box === undefined)
     return `expected the label ${quoted(label)} once in section#connect, found it ${paragraphs.length} times`
-  }
   const [number, ...others] = childElements(box, 'h3')
-  if (number === undefined || others.length > 0 || childElements(box, 'p').length !== 1) {
+  if (number === undefined || others.length > 0 || childElements(box, 'p').length !== 1)
     return `expected one number next to the label ${quoted(label)}, found ${childElements(box, 'h3').length}`
-  }
   const text = textOf(number)
   return countIn(text) ?? `expected a count above ${quoted(label)}, got ${quoted(text)}`
 }
 
-function textOf(element: PageElement): string {
-  return visibleText(shownText(element))
-}
+const textOf = (element: PageElement): string => visibleText(shownText(element))
 
 function readCountedTitle(cells: readonly PageElement[], address: string): ReadRow<CountedTitle> {
   if (!isRow(cells)) return { ok: false, reason: `expected ${CELLS} cells, found ${cells.length}` }
@@ -106,9 +100,7 @@ function readCountedTitle(cells: readonly PageElement[], address: string): ReadR
   }
 }
 
-function isRow(cells: readonly PageElement[]): cells is Row {
-  return cells.length === CELLS
-}
+const isRow = (cells: readonly PageElement[]): cells is Row => cells.length === CELLS
 
 /**
  * Returns the features with a visible icon. Icons have an order but no names, so nothing follows from a row without all

@@ -48,14 +48,10 @@ export function closest({ parent }: PageNode, name: string): PageElement | undef
 }
 
 /** Returns whether a node is an element. */
-export function isElement(node: PageNode): node is PageElement {
-  return 'attribs' in node
-}
+export const isElement = (node: PageNode): node is PageElement => 'attribs' in node
 
 /** Returns an element's text as a browser shows it in a line; a line break is a space. */
-export function shownText(element: PageElement): string {
-  return lineText(textIn(element.children, 0))
-}
+export const shownText = (element: PageElement): string => lineText(textIn(element.children, 0))
 
 /** Returns an element's text up to its first element of these names. */
 export function shownTextBefore(element: PageElement, ...names: readonly string[]): string {

@@ -52,9 +52,8 @@ export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {
       if (fault !== undefined) return unreadablePage(fault)
     }
     const { players, unreadable } = readRows(rows)
-    if (rows.length > 0 && players.length === 0) {
+    if (rows.length > 0 && players.length === 0)
       return unreadablePage(`no row of ${NAME} can be read; ${unreadable[0] ?? ''}`)
-    }
     return { ok: true, page: { players, unreadable } }
   })
 }
@@ -106,9 +105,7 @@ function playerIn(
   const shown = visibleText(whereabouts)
   const isOnline = !OFFLINE.test(shown)
   const [, game = ''] = isOnline ? (ONLINE.exec(shown) ?? []) : []
-  if (isOnline && game === '') {
-    return 'expected "Online in GAME for DURATION" or "Last seen … ago" in the third cell'
-  }
+  if (isOnline && game === '') return 'expected "Online in GAME for DURATION" or "Last seen … ago" in the third cell'
   const known = (what: string, text: string) => {
     if (text.length <= NAME_LENGTH_MAX) return text === '' ? undefined : text
     report(`expected a ${what} of at most ${NAME_LENGTH_MAX} characters, got ${text.length}; it is left out`)

@@ -30,9 +30,8 @@ export function stripedRows<Row>(
       if (!isHeading) {
         if (section.name !== 'tbody') return refused(`${name} has a row in its ${section.name}`)
         if (cells.length === 0) return refused(`row ${place} of ${name} has no cells`)
-        if (width !== undefined && rowWidth !== width) {
+        if (width !== undefined && rowWidth !== width)
           return refused(`row ${place} of ${name} has ${rowWidth} cells, expected ${width} as above it`)
-        }
         const row = read(cells)
         if (typeof row === 'string') return refused(`row ${place} of ${name}: ${row}`)
         rows.push(row)
@@ -49,9 +48,8 @@ export function stripedRows<Row>(
 export function markupFault(table: PageElement, source: PageSource, name: string): string | undefined {
   const extent = extentOf(table)
   if (extent?.end === undefined) return `${name} is not closed: the page is truncated or broken`
-  if (brokenTagIn(source, extent.start, extent.end) || hasSwallowed(table, ROW_OR_END_TAG)) {
+  if (brokenTagIn(source, extent.start, extent.end) || hasSwallowed(table, ROW_OR_END_TAG))
     return `${name} has a broken tag`
-  }
   if (source.spilling.has(table)) return `${name} has something between its cells: its markup is broken`
   if (hasCommentedOut(table, ROW_TAG)) return `${name} has a row inside a comment`
   return undefined
@@ -62,6 +60,4 @@ function columnsOf(cell: PageElement): number {
   return Number.isInteger(columns) && columns > 0 ? columns : 1
 }
 
-function refused(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
-}
+const refused = (reason: string): { ok: false; reason: string } => ({ ok: false, reason })

@@ -62,9 +62,8 @@ export function gameTables(document: PageDocument): PageElement[] {
  */
 export function tableRows(tables: readonly PageElement[], name: string): PageElement[] | string {
   if (tables.length === 0) return `${name} is missing`
-  if (tables.some((table) => extentOf(table)?.end === undefined)) {
+  if (tables.some((table) => extentOf(table)?.end === undefined))
     return `${name} is not closed: the page is truncated or broken`
-  }
   const rows = named(named(tables, 'tbody'), 'tr').filter((row) => !isHeading(row))
   return rows.length > ROWS_MAX ? `${name} has ${rows.length} rows, more than ${ROWS_MAX}` : rows
 }
@@ -102,19 +101,17 @@ export function readTitleRows<Row extends ListedTitle>(
 /** Reads a row's first two cells. `address` is the page's address. */
 export function readListedTitle(nameCell: PageElement, idCell: PageElement, address: string): ReadRow<ListedTitle> {
   const titleId = titleIdIn(idCell)
-  if (titleId === undefined) {
+  if (titleId === undefined)
     return {
       ok: false,
       reason: `expected a title id of 8 hexadecimal digits, got ${quoted(visibleText(shownText(idCell)))}`
     }
-  }
   const two = namesOfTwo(nameCell)
   if (two !== undefined) return { ok: false, reason: two }
   const [link] = nameLinks(nameCell)
   const name = link === undefined ? '' : textBeforeBreak(link)
-  if (name === '' || name.length > TEXT_LENGTH_MAX) {
+  if (name === '' || name.length > TEXT_LENGTH_MAX)
     return { ok: false, reason: `expected a name of 1 to ${TEXT_LENGTH_MAX} characters, got ${quoted(name)}` }
-  }
   const subtitle = knownText(named([nameCell], 'small').map(shownText)[0])
   const productCode = knownText(textBeforeBreak(idCell))
   const elsewhere = linkElsewhere(link?.attribs.href, titleId, productCode)
@@ -169,9 +166,7 @@ function nameLinks(nameCell: PageElement): PageElement[] {
 }
 
 /** Returns an element's text up to its first `br` or `small`; an unclosed tag extends beyond its text. */
-function textBeforeBreak(element: PageElement): string {
-  return visibleText(shownTextBefore(element, 'br', 'small'))
-}
+const textBeforeBreak = (element: PageElement): string => visibleText(shownTextBefore(element, 'br', 'small'))
 
 /** Returns the fault of a link that does not end in its title's id or product code. */
 function linkElsewhere(href: string | undefined, titleId: string, productCode: string | undefined): string | undefined {

@@ -27,11 +27,10 @@ export function createPageReader<Page>(
     const fetched = await fetcher.fetch(path, { validators: remembered?.validators ?? {}, signal })
     if (!fetched.ok) return fetched
     const observedAt = instantOf(Math.floor(fetched.answeredAtMs / 1000) * 1000)
-    if (!fetched.changed) {
+    if (!fetched.changed)
       return remembered === undefined
         ? { ok: false, reason: `${path}: not modified, but it was never read` }
         : { ok: true, page: remembered.page, observedAt }
-    }
     const parsed = await parse(fetched.html, fetched.address)
     last = parsed.ok ? { page: parsed.page, validators: fetched.validators } : undefined
     return parsed.ok

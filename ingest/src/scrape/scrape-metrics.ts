@@ -1,21 +1,11 @@
 import { SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource } from '@gamenet/schemas'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** The Prometheus metrics of scraping. */
-export type ScrapeMetrics = {
-  ran(run: ScrapeRan, endedAtMs: number): void
-  /** Messages of a topic that the log stored. */
-  published(topic: string, messages: number): void
-  /** Counts a run's events that the log refused. */
-  refusedByLog(source: ScrapeSource): void
-}
-
-/** Registers the metrics. `sources` are the scheduled ones: only they can be late or trigger alerts. */
-export function createScrapeMetrics(
-  registry: Registry,
-  sources: readonly ScrapeSource[],
-  now: () => number
-): ScrapeMetrics {
+/**
+ * Registers the Prometheus metrics of scraping. `sources` are the scheduled ones: only they can be late or trigger
+ * alerts.
+ */
+export function createScrapeMetrics(registry: Registry, sources: readonly ScrapeSource[], now: () => number) {
   const registers = [registry]
   const runs = new Counter({
     name: 'gamenet_scrape_runs_total',
@@ -71,14 +61,16 @@ export function createScrapeMetrics(
     refused.inc({ source }, 0)
   }
   return {
-    ran(run, endedAtMs) {
+    ran(run: ScrapeRan, endedAtMs: number) {
       const { source, outcome } = run
       runs.inc({ source, outcome })
       duration.observe({ source }, run.durationMs / 1000)
       failing.set({ source }, outcome === 'failed' ? 1 : 0)
       if (outcome !== 'failed') lastSampleAtMs.set(source, endedAtMs)
     },
-    published: (topic, messages) => publishedEvents.inc({ topic }, messages),
-    refusedByLog: (source) => refused.inc({ source })
+    /** Messages of a topic that the log stored. */
+    published: (topic: string, messages: number) => publishedEvents.inc({ topic }, messages),
+    /** Counts a run's events that the log refused. */
+    refusedByLog: (source: ScrapeSource) => refused.inc({ source })
   }
 }

@@ -40,6 +40,4 @@ export function createPublishedTitles(): PublishedTitles {
   }
 }
 
-function description({ observedAt: _, ...described }: TitleDescribed): string {
-  return JSON.stringify(described)
-}
+const description = ({ observedAt: _, ...described }: TitleDescribed): string => JSON.stringify(described)

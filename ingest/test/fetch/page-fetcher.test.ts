@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { signalEntries } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { createPageFetcher, type PageFetcherOptions } from '../../src/fetch/page-fetcher.js'
-import { retryAfterMs } from '../../src/fetch/retry-after.js'
+import { retryAfterMs } from '../../src/fetch/request-throttle.js'
 import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const PAGE = '<html><body>Pokémon</body></html>'

@@ -7,21 +7,16 @@ import { readLateRange } from './late-batches.js'
 /** Maximum number of batches per call. */
 const BATCHES_MAX = 20
 
-/** Late events for a reader that follows projections with its own position in the log. */
-export type LateReader = {
-  /**
-   * Returns batches of these topics that every projection has consumed and the reader has not, each with its events.
-   */
-  pending(
-    topics: readonly string[]
-  ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: Range }[]>
-  consumed(ids: readonly string[]): Promise<void>
-}
-
-/** @param consumer the unique name of the reader */
-export function lateReader(store: Store, consumer: string): LateReader {
+/**
+ * Late events for a reader that follows projections with its own position in the log.
+ * @param consumer the unique name of the reader
+ */
+export function lateReader(store: Store, consumer: string) {
   return {
-    async pending(topics) {
+    /**
+     * Returns batches of these topics that every projection has consumed and the reader has not, each with its events.
+     */
+    async pending(topics: readonly string[]) {
       const found: { id: string; topic: string; range: Range }[] = []
       for (const { id, topic } of await store.do(readPending, consumer, topics)) {
         if (found.length >= BATCHES_MAX) break
@@ -30,7 +25,7 @@ export function lateReader(store: Store, consumer: string): LateReader {
       }
       return found
     },
-    consumed: (ids) =>
+    consumed: (ids: readonly string[]) =>
       store.do(
         storeConsumed,
         ids.map((id) => ({ id, consumer }))

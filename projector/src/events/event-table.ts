@@ -48,6 +48,4 @@ export function eventTable<Event>(
 }
 
 /** Returns the name of a topic's event table. */
-export function eventTableName(topic: Pick<Topic, 'name'>): string {
-  return `event_${topic.name.replaceAll('-', '_')}`
-}
+export const eventTableName = (topic: Pick<Topic, 'name'>): string => `event_${topic.name.replaceAll('-', '_')}`

@@ -1,10 +1,18 @@
-import { copiesOf } from '../folds/folds.js'
+import { copiesOf, foldNamed } from '../folds/folds.js'
+import { readRows } from '../rows/read-rows.js'
+import type { Store } from '../store/operation.js'
 import type { FoldProjection } from '../store/projection.js'
-import { readBasis, readForFold, type StepInput, storeRows, type TouchedKey } from '../store/step.js'
-import { sinceReplacedRows } from './basis.js'
+import {
+  readBasis,
+  readForFold,
+  readKeys,
+  readWeights,
+  type StepInput,
+  storeRows,
+  type TouchedKey
+} from '../store/step.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
 import type { StepContext } from './step.js'
-import { chunksOf, touchedKeys } from './touched-keys.js'
 
 /** Attempts for a chunk with inconsistent reads; then the step fails, and is retried later. */
 const AGAIN_MAX = 5
@@ -50,9 +58,8 @@ export async function runFold(
     statements: Readonly<Record<string, string>>
   ): Promise<ChunkAnswers> {
     const found: Record<string, Uint8Array> = {}
-    for (const [name, sql] of Object.entries(statements)) {
+    for (const [name, sql] of Object.entries(statements))
       found[name] = await store.do(readForFold, projection, { name, sql }, chunk)
-    }
     return found
   }
   async function rowsOf(chunk: readonly TouchedKey[], first: ChunkAnswers): Promise<ChunkRows> {
@@ -99,4 +106,75 @@ function overtaken({ name }: FoldProjection): string {
 function fulfilled<Value>(result: PromiseSettledResult<Value>): Value {
   if (result.status === 'rejected') throw result.reason
   return result.value
+}
+
+/**
+ * Maximum weight of a chunk in rows, about 12 MB as JSON; three chunks are in memory. Its rows are one part of each
+ * table, and half of this weight takes twice the merges. A heavier key is a chunk by itself.
+ */
+const CHUNK_WEIGHT_MAX = 100_000
+/** Maximum number of keys in a chunk: they are looked up one by one. */
+const CHUNK_KEYS_MAX = 256
+/** Maximum number of keys that are weighed at once. */
+const WEIGHED_KEYS_MAX = 10_000
+
+/** Returns the touched keys in the order of chunks: those that are set apart last. */
+export async function touchedKeys(
+  store: Store,
+  projection: FoldProjection,
+  input: Omit<StepInput, 'isLate'>
+): Promise<TouchedKey[]> {
+  const keys = await store.do(readKeys, projection, input)
+  const { weigh, readsApart } = projection
+  // A single key is one chunk, whatever its weight.
+  if (weigh === undefined || (keys.length < 2 && readsApart === undefined)) return keys
+  const weighed = new Map<string, Pick<TouchedKey, 'weight' | 'isApart'>>()
+  for (let n = 0; n < keys.length; n += WEIGHED_KEYS_MAX) {
+    for (const { values, ...weight } of await store.do(readWeights, projection, keys.slice(n, n + WEIGHED_KEYS_MAX)))
+      weighed.set(JSON.stringify(values), weight)
+  }
+  const all = keys.map((key) => ({ ...key, ...weighed.get(JSON.stringify(key.values)) }))
+  return [...all.filter(({ isApart }) => isApart !== true), ...all.filter(({ isApart }) => isApart === true)]
+}
+
+/** Divides keys in order into chunks within the limits; keys that are set apart are never combined with others. */
+export function chunksOf(keys: readonly TouchedKey[]): TouchedKey[][] {
+  const chunks: TouchedKey[][] = []
+  let weight = 0
+  for (const key of keys) {
+    const last = chunks.at(-1)
+    const isOther = key.isApart !== last?.[0]?.isApart
+    if (last === undefined || isOther || last.length >= CHUNK_KEYS_MAX || weight + key.weight > CHUNK_WEIGHT_MAX) {
+      chunks.push([key])
+      weight = key.weight
+    } else {
+      last.push(key)
+      weight += key.weight
+    }
+  }
+  return chunks
+}
+
+/** Returns the same keys, each with the earliest instant whose stored rows may have replaced others. */
+export function sinceReplacedRows(
+  projection: FoldProjection,
+  chunk: readonly TouchedKey[],
+  stored: ChunkRows
+): readonly TouchedKey[] {
+  const { name, into, key } = projection
+  const { rowsBeginAt } = foldNamed(name).basis
+  if (rowsBeginAt === undefined) return chunk.map((each) => ({ ...each, sinceMs: 0 }))
+  const since = new Map<string, number>()
+  for (const [table, columns] of Object.entries(into)) {
+    const block = columns.includes(rowsBeginAt) ? stored[table] : undefined
+    for (const row of block === undefined ? [] : readRows(block).rows) {
+      const values = JSON.stringify(Object.keys(key).map((column) => row[column]))
+      const ms = Number(row[rowsBeginAt])
+      since.set(values, Math.min(ms, since.get(values) ?? ms))
+    }
+  }
+  return chunk.map((each) => ({
+    ...each,
+    sinceMs: Math.min(each.sinceMs, since.get(JSON.stringify(each.values)) ?? each.sinceMs)
+  }))
 }

@@ -136,9 +136,7 @@ function entryFinder(entries: readonly Entry[]): (reign: Reign) => number | unde
 }
 
 /** Returns whether an entry has states in the window. */
-function isTouched(entry: Entry | undefined): boolean {
-  return entry !== undefined && entry.first < entry.states.length
-}
+const isTouched = (entry: Entry | undefined): boolean => entry !== undefined && entry.first < entry.states.length
 
 /** Returns the change of each event of the window: an entry's events and its changes have the same order. */
 function changesByEvent(

@@ -59,9 +59,7 @@ export type Entry = {
  * Returns a negative number if `a` is lower in the log. For events of one board, whose partition follows from the
  * epoch.
  */
-export function comparePositions(a: Position, b: Position): number {
-  return a.epoch - b.epoch || a.offset - b.offset
-}
+export const comparePositions = (a: Position, b: Position): number => a.epoch - b.epoch || a.offset - b.offset
 
 /**
  * By instant; at one instant removals first, then values from the worst to the best, because files with dates only have

@@ -163,9 +163,7 @@ function seatOf({ seat }: State): Seat {
 }
 
 /** Returns what a state adds to the running sum in the tree of its kind. */
-function stepOf({ order, step }: State): number {
-  return order === null ? 0 : (step ?? 0)
-}
+const stepOf = ({ order, step }: State): number => (order === null ? 0 : (step ?? 0))
 
 function kindOf({ order, statedRank }: State): Kind {
   if (order !== null) return 'ordered'

@@ -144,13 +144,9 @@ function joined(before: Match, run: Match): Match {
   }
 }
 
-function lobbyKey({ nth, host }: Match): string {
-  return `${nth} ${host}`
-}
+const lobbyKey = ({ nth, host }: Match): string => `${nth} ${host}`
 
-function matchKey(match: Match): string {
-  return `${match.firstMs} ${lobbyKey(match)}`
-}
+const matchKey = (match: Match): string => `${match.firstMs} ${lobbyKey(match)}`
 
 function isSame(a: Match, b: Match): boolean {
   return (
@@ -162,9 +158,7 @@ function isSame(a: Match, b: Match): boolean {
   )
 }
 
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
-}
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 function grouped(rows: Iterable<AnswerRow>): Map<string, AnswerRow[]> {
   const byTitle = new Map<string, AnswerRow[]>()

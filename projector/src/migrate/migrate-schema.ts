@@ -148,9 +148,7 @@ export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<
 /** Returns the name of a table without its generation. */
 export const bareName = (name: string): string => name.replace(GENERATION, '$1')
 
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16)
-}
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
 /** Reads this program's migrations, in order. */
 export async function readMigrations(directory: URL = MIGRATIONS): Promise<Migration[]> {
@@ -166,8 +164,21 @@ export function migrationOf(name: string, text: string): Migration {
   return { name, statements, checksum: hashOf(statements.join(';\n')) }
 }
 
-/** Returns the statements of a file: without comments, split at semicolons outside quotes, with single spaces. */
+/**
+ * Returns the statements of a file: without comments, split at semicolons outside quotes, with single spaces. Where
+ * `COLUMNS name …;` precedes, `{name}` stands for those columns.
+ */
 export function statementsOf(text: string): string[] {
+  const columns = new Map<string, string>()
+  return split(text).flatMap((statement) => {
+    const [, name, list = ''] = /^COLUMNS (\w+) (.*)$/.exec(statement) ?? []
+    if (name === undefined) return statement.replace(/\{(\w+)\}/g, (braces, each) => columns.get(each) ?? braces)
+    columns.set(name, list)
+    return []
+  })
+}
+
+function split(text: string): string[] {
   const statements: string[] = []
   let statement = ''
   for (const token of text.match(/--[^\n]*|'(?:[^'\\]|\\.|'')*'|`[^`]*`|;|\s+|[^-'`;\s]+|./gs) ?? []) {

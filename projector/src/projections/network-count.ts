@@ -1,5 +1,5 @@
 import { networkCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { HOUR_MS, INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per metric and instant. A count that the event lacks changes nothing. */
 export const networkCount: Projection = {
@@ -13,4 +13,21 @@ export const networkCount: Projection = {
     ARRAY JOIN [('registered', e.registered), ('online', e.online), ('lobbies', e.lobbies)] AS m
     WHERE {range} AND m.2 IS NOT NULL`,
   touches: { key: `'*'`, bucketMs: INSTANT_MS }
+}
+
+/** The hours that events touched, of every metric: `max_at` is the first instant of the maximum. */
+export const networkCountHour: Projection = {
+  name: 'network-count-hour',
+  from: networkCountTopic,
+  into: 'network_count_hour',
+  columns: ['metric', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'last', 'last_at', 'position'],
+  after: networkCount.name,
+  select: `
+    SELECT c.metric, toStartOfHour(c.ts), min(c.value), max(c.value), argMin(c.ts, (-toInt64(c.value), c.ts)),
+      sum(c.value), count(), argMax(c.value, c.ts), max(c.ts), max(c.position)
+    FROM {network_count: Identifier} AS c FINAL
+    WHERE toStartOfHour(c.ts) IN (SELECT toStartOfHour(e.observed_at) FROM {event_network_count: Identifier} AS e
+      WHERE {range})
+    GROUP BY c.metric, toStartOfHour(c.ts)`,
+  touches: { key: `'*'`, bucketMs: HOUR_MS }
 }

@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { DAY_MS, HOUR_MS, INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per title and instant; a later event of the same instant replaces the whole row. */
 export const titleCount: Projection = {
@@ -12,4 +12,63 @@ export const titleCount: Projection = {
     FROM {event_title_count: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
+}
+
+/**
+ * The newest counts of each title, imported ones separate from scraped ones: the newest instant wins, of equal instants
+ * the later event.
+ */
+export const titleLatest: Projection = {
+  name: 'title-latest',
+  from: titleCountTopic,
+  into: 'title_latest',
+  columns: ['imported', 'title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version'],
+  select: `
+    SELECT t.imported, t.title_id, t.newest.1, t.newest.2, t.newest.3, t.newest.4, t.version
+    FROM (
+      SELECT e.import_id != '' AS imported, e.title_id AS title_id,
+        argMax((e.observed_at, e.online, e.sessions, e.lobby_players), e.version) AS newest, max(e.version) AS version
+      FROM {event_title_count: Identifier} AS e
+      WHERE {range}
+      GROUP BY imported, e.title_id) AS t`,
+  touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
+}
+
+/**
+ * The (title, hour) buckets that events touched: `max_at` is the first instant of the maximum. PREWHERE filters by key
+ * before `FINAL` merges, and by hour alone first: a granule of a title covers five days.
+ */
+export const titleCountHour: Projection = {
+  name: 'title-count-hour',
+  from: titleCountTopic,
+  into: 'title_count_hour',
+  columns: ['title_id', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'position'],
+  after: titleCount.name,
+  select: `
+    SELECT c.title_id, toStartOfHour(c.ts), min(c.online), max(c.online), argMin(c.ts, (-toInt64(c.online), c.ts)),
+      sum(c.online), count(), max(c.position)
+    FROM {title_count: Identifier} AS c FINAL
+    PREWHERE toStartOfHour(c.ts) IN (
+      SELECT toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
+    AND (c.title_id, toStartOfHour(c.ts)) IN (
+      SELECT e.title_id, toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
+    GROUP BY c.title_id, toStartOfHour(c.ts)`,
+  touches: { key: 'e.title_id', bucketMs: HOUR_MS }
+}
+
+/** The touched (title, UTC day) buckets, computed from hours; an hour is active if it has a sample above 0. */
+export const titleCountDay: Projection = {
+  name: 'title-count-day',
+  from: titleCountTopic,
+  into: 'title_count_day',
+  columns: ['day', 'title_id', 'min', 'max', 'max_at', 'sum', 'samples', 'active_hours', 'position'],
+  after: titleCountHour.name,
+  select: `
+    SELECT toDate(h.hour), h.title_id, min(h.min), max(h.max), argMin(h.max_at, (-toInt64(h.max), h.max_at)),
+      sum(h.sum), sum(h.samples), countIf(h.max > 0), max(h.position)
+    FROM {title_count_hour: Identifier} AS h FINAL
+    PREWHERE (h.title_id, toDate(h.hour)) IN (
+      SELECT e.title_id, toDate(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
+    GROUP BY toDate(h.hour), h.title_id`,
+  touches: { key: 'e.title_id', bucketMs: DAY_MS }
 }

@@ -1,6 +1,8 @@
-import { errorMessage, pause } from '@gamenet/schemas'
+import { errorMessage, pause, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
+import type { DamagedTable } from '../generations/damaged-tables.js'
 import { Generations } from '../generations/generations.js'
+import { importRetraction } from '../projections/import-retraction.js'
 import { detachPart, readDamagedParts } from '../store/damage.js'
 import { type Projection, tablesOf, withDependents } from '../store/projection.js'
 import { beginRebuild } from './begin.js'
@@ -12,11 +14,11 @@ import { dropLeftovers } from './leftovers.js'
 import type { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { recordGone } from './reload.js'
-import { isOfUndos, type Repair, repairsOf } from './repair.js'
 import { restAfter } from './rest-after.js'
 import { allows } from './states.js'
 import { progressOf } from './status.js'
 import { swap } from './swap.js'
+import { type RebuildRequest, unitFor } from './unit.js'
 
 const LOOK_MS = 100
 /** Repairs of the same tables that may fail until the next start: a disk may be faulty. */
@@ -207,13 +209,50 @@ export class AutomaticRebuilds {
   }
 }
 
-function namesOf({ damaged }: Repair): string[] {
-  return damaged.map(({ table }) => table)
-}
+const namesOf = ({ damaged }: Repair): string[] => damaged.map(({ table }) => table)
 
 function cannotEnd(record: RebuildRecord): RebuildRefused {
   const { id, projection, state, reason } = record
   const why = reason === null ? '' : ` (${reason})`
   const way = state === 'cancelled' ? '' : ` gamenet rebuild resume ${projection} continues it.`
   return new RebuildRefused(`Rebuild ${id}, which ${purposeOf(record)}, is ${state}${why}.${way}`)
+}
+
+/*
+ * repair   an automatic rebuild that replaces damaged tables: a read table is computed from its event table again, an
+ *          event table is loaded from the log, with all that the log no longer has from the parts that can be read
+ */
+
+export type Repair = {
+  readonly request: RebuildRequest
+  readonly unit: readonly Projection[]
+  /** The topic that it loads from the log. */
+  readonly topic: Topic | undefined
+  /** The tables that it replaces. */
+  readonly damaged: readonly DamagedTable[]
+}
+
+/**
+ * Returns the repairs of damaged tables, in order: what is undone is known before anything else is loaded again, and
+ * event tables before the read tables that are computed from them.
+ */
+export function repairsOf(projections: readonly Projection[], damaged: readonly DamagedTable[]): Repair[] {
+  const repairs: Repair[] = []
+  const add = ({ name, from }: Projection, isFromLog: boolean) => {
+    const request = { projection: name, until: null, isFromLog, retracts: null, isAutomatic: true }
+    const unit = unitFor(projections, request)
+    const tables = [...(isFromLog ? [eventTableName(from)] : []), ...unit.flatMap(tablesOf)]
+    const replaced = damaged.filter(({ table }) => tables.includes(table))
+    if (replaced.length > 0 && !replaced.every((each) => repairs.some((other) => other.damaged.includes(each))))
+      repairs.push({ request, unit, topic: isFromLog ? from : undefined, damaged: replaced })
+  }
+  const isDamaged = (table: string) => damaged.some((each) => each.table === table)
+  for (const each of projections) if (isDamaged(eventTableName(each.from))) add(each, true)
+  for (const each of projections) if (tablesOf(each).some(isDamaged)) add(each, false)
+  return repairs.toSorted((a, b) => Number(isOfUndos(b)) - Number(isOfUndos(a)))
+}
+
+/** Whether a repair restores which imports are undone: until then, a load from the log brings their events back. */
+export function isOfUndos({ unit }: Pick<Repair, 'unit'>): boolean {
+  return unit.some(({ name }) => name === importRetraction.name)
 }

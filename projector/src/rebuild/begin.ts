@@ -226,14 +226,10 @@ export async function storeNewRecord(
   return await storeRebuild(store, record, {})
 }
 
-function eventsTo(target: readonly Progress[] = []): number {
-  return lengthOf(rangeBetween(() => 0, target, Infinity))
-}
+const eventsTo = (target: readonly Progress[] = []): number => lengthOf(rangeBetween(() => 0, target, Infinity))
 
 /** The option that takes the end of a rebuild for inspection. */
-export function optionOf(isByRecording: boolean): string {
-  return isByRecording ? '--recorded-until' : '--until'
-}
+export const optionOf = (isByRecording: boolean): string => (isByRecording ? '--recorded-until' : '--until')
 
 /** Parses the operator's `until`. */
 type End = { readonly until: string; readonly atMs?: number; readonly offset?: number }
@@ -246,13 +242,12 @@ function endOf(until: string, isByRecording = false): End {
   // A day means its start.
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(until) ? `${until}T00:00:00Z` : until
   if (Instant.safeParse(instant).success && !isFuture) return { until, atMs: millisecondsOf(instant) }
-  if (isFuture) {
+  if (isFuture)
     throw new RebuildRefused(
       `${option} ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an ` +
         'earlier instant, or omit it to rebuild up to the end.',
       { isUsage: true }
     )
-  }
   throw new RebuildRefused(
     `${option} takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day` +
       `${isByRecording ? '' : ', or an offset, such as 120000'}; got ${JSON.stringify(until)}.`,

@@ -88,9 +88,7 @@ function sampledOf(
   parts: readonly KeyPart[] | undefined
 ): { readonly input: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[] {
   const sizes = form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
-  if (parts === undefined) {
-    return middleOf(whole, sizes).map((range) => ({ input: { range }, events: lengthOf(range) }))
-  }
+  if (parts === undefined) return middleOf(whole, sizes).map((range) => ({ input: { range }, events: lengthOf(range) }))
   const samples = parts.length === 0 ? [] : sizes.map((wanted) => sampleOf(parts, wanted))
   const all = samples.map(({ events }) => events)
   // If a few keys have nearly all events, no slice is small, and one sample is enough.
@@ -126,9 +124,7 @@ export function costOf(samples: readonly Sample[], stepEvents: number): number {
   return own + Math.max(0, few - own * least) / stepEvents
 }
 
-function leastOf(samples: readonly Sample[]): number {
-  return Math.min(...samples.map(({ seconds }) => seconds))
-}
+const leastOf = (samples: readonly Sample[]): number => Math.min(...samples.map(({ seconds }) => seconds))
 
 /** Returns the range that a projection has consumed. */
 export function wholeRange(projection: Projection, live: Checkpoints): Range {

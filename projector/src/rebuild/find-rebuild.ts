@@ -32,18 +32,16 @@ export async function rebuildSwapped({ store, projections }: RebuildContext, nam
   const record = swapped.find((each) => each.projection === name)
   if (record !== undefined) return record
   const [other] = swapped
-  if (other !== undefined) {
+  if (other !== undefined)
     throw new RebuildRefused(
       `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}; roll back or drop that one.`
     )
-  }
   const under = records.find((each) => each.projection !== name && isUnderWay(each))
-  if (under !== undefined) {
+  if (under !== undefined)
     throw new RebuildRefused(
       `There are no old tables of ${name} to roll back to or to drop. It is part of rebuild ${under.id} of ` +
         `${under.projection}, which is ${under.state}.`
     )
-  }
   const last = records.find((each) => each.projection === name)
   throw new RebuildRefused(`There are no old tables of ${name} to roll back to or to drop. ${afterwards(last, name)}`)
 }

@@ -22,9 +22,8 @@ export function registerRebuildGauge(registry: Registry, store: Store, logger: L
     async collect() {
       reading ??= readRebuilds(store)
         .then((records) => {
-          for (const counted of COUNTED) {
+          for (const counted of COUNTED)
             gauge.set({ state: counted }, records.filter(({ state }) => state === counted).length)
-          }
         })
         .catch((error: unknown) => logger.warn({ reason: errorMessage(error) }, 'rebuilds cannot be counted'))
         .finally(() => {

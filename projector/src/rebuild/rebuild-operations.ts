@@ -184,11 +184,10 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireAllowed(record, 'cancel', 'cancelled')
-      if (record.isAutomatic && record.state !== 'failed') {
+      if (record.isAutomatic && record.state !== 'failed')
         throw new RebuildRefused(
           `Rebuild ${record.id} ${purposeOf(record)}. It completes by itself; it can be cancelled once it has failed.`
         )
-      }
       const ended = { state: 'cancelled', reason: null } as const
       // Stored at once, without waiting for the running step.
       const mayBeSwapping = record.state === 'filled' || record.key !== null
@@ -302,12 +301,11 @@ export class RebuildOperations implements Rebuilds {
       requireAllowed(record, 'swap', 'swapped in')
       const { verification, until, isByRecording } = record
       const name = record.projection
-      if (until !== null) {
+      if (until !== null)
         throw new RebuildRefused(
           `Rebuild ${record.id} ends at ${until} and is for inspection only. Start one without ` +
             `${optionOf(isByRecording)} to swap it in.`
         )
-      }
       if (expected !== undefined) {
         await this.#requireExpected(record, expected)
         return await this.#swap(record, 'swapping')
@@ -317,13 +315,12 @@ export class RebuildOperations implements Rebuilds {
           `Rebuild ${record.id} was not verified against the tables that serve now. Run: gamenet rebuild verify ` +
             `${name}.`
         )
-      if (!verification.isEqual && !acceptDifferences) {
+      if (!verification.isEqual && !acceptDifferences)
         throw new RebuildRefused(
           `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at ` +
             `them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild ` +
             `cancel ${name}.`
         )
-      }
       return await this.#swap(record, 'swapping')
     })
   }
@@ -331,12 +328,11 @@ export class RebuildOperations implements Rebuilds {
   async rollback(projection: string): Promise<SwapReport> {
     return await this.#queue.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
-      if (record.retracts !== null) {
+      if (record.retracts !== null)
         throw new RebuildRefused(
           `Rebuild ${record.id} undid import ${record.retracts}, which the former tables contain, so it cannot be ` +
             'rolled back. Import the file again if its events are wanted.'
         )
-      }
       await requireNoImportUndo(this.#context, record)
       return await this.#swap(record, 'rolling-back')
     })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Store } from '../store/operation.js'
 import { readRebuildRecords, storeRebuildRecord } from '../store/rebuild.js'
-import { RebuildState, Verification } from './contract.js'
+import { RebuildStatus } from './contract.js'
 import { requireChange } from './states.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
@@ -10,9 +10,7 @@ const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
 const OwnedGeneration = z.object({ owner: z.string(), tables: z.array(z.string()), generation: z.int() })
 
 /** The stored state of a rebuild. The progress of its fill is stored as checkpoints. */
-export const RebuildRecord = z.object({
-  id: z.int(),
-  projection: z.string(),
+export const RebuildRecord = RebuildStatus.omit({ tables: true, progress: true }).extend({
   unit: z.array(z.string()),
   /**
    * The generations that answers do not read, of the topic that is loaded from the log, if any, then of the unit: the
@@ -21,21 +19,6 @@ export const RebuildRecord = z.object({
   waiting: z.array(OwnedGeneration),
   /** Further tables: dead letters of a load from the log, a view that ends at an instant. */
   helpers: z.record(z.string(), z.string()),
-  state: RebuildState,
-  reason: z.string().nullable(),
-  until: z.string().nullable(),
-  isByRecording: z.boolean(),
-  isFromLog: z.boolean(),
-  /** Most events per second of the fill; null without a limit. */
-  rate: z.number().nullable(),
-  /** The only key that it corrects. */
-  key: z.string().nullable(),
-  /** The import that it undoes. */
-  retracts: z.string().nullable(),
-  /** Its swap and its end need no operator. */
-  isAutomatic: z.boolean(),
-  startedAt: z.string(),
-  changedAt: z.string(),
   /** Where the fill ends, by topic and partition. */
   target: z.record(z.string(), z.array(Place)),
   /** Events of the fill, by projection. */
@@ -46,7 +29,6 @@ export const RebuildRecord = z.object({
   cuts: z.record(z.string(), z.array(z.array(z.string().or(z.number())).readonly()).readonly()),
   /** Seconds per event, by projection, as measured on a sample. */
   costs: z.record(z.string(), z.number()),
-  verification: Verification.nullable(),
   /** During a swap: the generations that answers read before it. */
   replaces: z.array(OwnedGeneration).nullable(),
   version: z.int()

@@ -8,9 +8,7 @@ export function sampleName(table: string, process: string): string {
 }
 
 /** Returns the name of the copy of a live table that a rebuilt one is compared with. */
-export function copyName(fresh: string): string {
-  return `${fresh}_live`
-}
+export const copyName = (fresh: string): string => `${fresh}_live`
 
 /** Creates empty tables with the structure of others: existing table → new one. */
 export async function createTables(store: Store, names: TableNames): Promise<void> {

@@ -4,7 +4,7 @@ import { eventTableOf } from '../events/event-tables.js'
 import { readUndone } from '../generations/generations.js'
 import type { Loader } from '../load/loader.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
-import { copyEventsBelow, countLoaded, deleteImports, readMissingOffsets } from '../store/event-table.js'
+import { copyEvents, countLoaded, deleteImports, readMissingOffsets } from '../store/event-table.js'
 import type { Store } from '../store/operation.js'
 import { type Live, liveOf, type RebuildContext, reloadedTopic, stepContextOf, waitingNames } from './context.js'
 import { RebuildRefused } from './contract.js'
@@ -62,14 +62,12 @@ export async function reload(
       if (storing?.isFinal === true) throw new RebuildRefused(storing.reason)
       const reason = storing?.reason ?? reading
       const restedMs = performance.now() - movedAt
-      if (reason !== null && restedMs > STANDSTILL_MS) {
+      if (reason !== null && restedMs > STANDSTILL_MS)
         throw new Error(
           `${topic.name} cannot be loaded from the log: ${reason} (gamenet verify names damage and its repair)`
         )
-      }
-      if (restedMs > SILENCE_MS) {
+      if (restedMs > SILENCE_MS)
         throw new Error(`${topic.name} cannot be loaded from the log: nothing was read for ${SILENCE_MS / 1000} s`)
-      }
     }
   } finally {
     await loader.stop()
@@ -123,7 +121,7 @@ async function copyExpiredEvents(
     await context.steps.run(() =>
       store
         .with({ names: waitingNames(record), signal: context.signal })
-        .do(copyEventsBelow, table, live.names.get(table.table) ?? table.table, place)
+        .do(copyEvents, table, live.names.get(table.table) ?? table.table, [{ ...place, first: 0 }])
     )
     await store.do(storeCheckpoints, [
       { name: kept, ...place },

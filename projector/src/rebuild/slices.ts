@@ -21,11 +21,7 @@ export function joinParts(parts: readonly KeyPart[], size: number): KeyPart[] {
   return slices
 }
 
-export function cutsOf(slices: readonly KeyPart[]): Cuts {
-  return slices.slice(1).map(({ first }) => first)
-}
+export const cutsOf = (slices: readonly KeyPart[]): Cuts => slices.slice(1).map(({ first }) => first)
 
 /** Returns the n-th slice. */
-export function sliceAt(cuts: Cuts, n: number): KeySlice {
-  return { from: cuts[n - 1], to: cuts[n] }
-}
+export const sliceAt = (cuts: Cuts, n: number): KeySlice => ({ from: cuts[n - 1], to: cuts[n] })

@@ -55,6 +55,4 @@ export function requireAllowed(
 const isEnd = (state: RebuildState) => !changes.some(({ from }) => from.includes(state))
 
 /** True if a rebuild's tables may still be swapped in, or are being moved back. */
-export function isUnderWay({ state }: Pick<RebuildStatus, 'state'>): boolean {
-  return state !== 'swapped' && !isEnd(state)
-}
+export const isUnderWay = ({ state }: Pick<RebuildStatus, 'state'>): boolean => state !== 'swapped' && !isEnd(state)

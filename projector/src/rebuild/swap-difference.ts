@@ -127,9 +127,7 @@ export async function unexpected(
   return found
 }
 
-function identityOf({ table, key, hash }: ChangedSubject): string {
-  return JSON.stringify([table, key, hash])
-}
+const identityOf = ({ table, key, hash }: ChangedSubject): string => JSON.stringify([table, key, hash])
 
 function subjectColumns({ key, values }: { readonly key: readonly string[]; readonly values: readonly string[] }) {
   const instant = INSTANTS.find((column) => key.includes(column))

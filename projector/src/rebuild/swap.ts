@@ -57,12 +57,11 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
   const live = await liveOf(context)
   const checkpoints = await Checkpoints.read(live.store)
   const topic = reloadedTopic(record)
-  if (topic !== undefined) {
+  if (topic !== undefined)
     await reload(context, record, topic, checkpoints.of(loadCheckpoint(topic.name)), {
       shouldContinue: async () => !context.signal.aborted,
       onStep: () => {}
     })
-  }
   const [step, unit] = [stepContextOf(context, record, live), unitOf(context, record)]
   const taken = await catchUp({ step, unit, sizes: context.sizes }, checkpoints)
   return taken + (await catchUpLate(live, step, { unit, record }))
@@ -134,9 +133,7 @@ async function requireSound(
 }
 
 /** Whether a rebuild's swap has an intent and no result yet. */
-export function isInterrupted({ state }: RebuildRecord): boolean {
-  return state === 'swapping' || state === 'rolling-back'
-}
+export const isInterrupted = ({ state }: RebuildRecord): boolean => state === 'swapping' || state === 'rolling-back'
 
 /**
  * Completes a swap whose intent is stored, whichever step it had reached; several processes may do so at once. Throws a

@@ -40,7 +40,7 @@ export function unitFor(
     })
   }
   const { name, from } = projectionNamed(projections, projection)
-  if (until !== null && isFromLog) {
+  if (until !== null && isFromLog)
     throw new RebuildRefused(
       '--until or --recorded-until and --from-log cannot be combined: a rebuild for inspection reads the event ' +
         'tables. Give one of them.',
@@ -48,7 +48,6 @@ export function unitFor(
         isUsage: true
       }
     )
-  }
   if (until !== null) return withSources(projections, new Set([name]))
   const ofTopic = projections.filter((each) => each.from === from).map((each) => each.name)
   return withDependents(projections, new Set(isFromLog || retracts !== null ? ofTopic : [name, ...others]))

@@ -94,9 +94,7 @@ function rowsOf(hashes: ReadonlyMap<number, BucketHash>): number {
 }
 
 /** Returns the number of buckets for the comparison of tables of so many rows. */
-export function bucketsFor(rows: number): number {
-  return Math.min(BUCKETS_MAX, Math.max(16, Math.ceil(rows / BUCKET_ROWS)))
-}
+export const bucketsFor = (rows: number): number => Math.min(BUCKETS_MAX, Math.max(16, Math.ceil(rows / BUCKET_ROWS)))
 
 type RowDifference = {
   readonly key: Record<string, unknown>

@@ -335,9 +335,7 @@ class Pairs implements Column {
   }
 }
 
-function wide(numbers: readonly number[]): Uint8Array {
-  return new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer)
-}
+const wide = (numbers: readonly number[]): Uint8Array => new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer)
 
 function misfit(value: unknown, expected: string): Error {
   return new Error(`${inspect(value).slice(0, 100)} is not ${expected}`)

@@ -21,39 +21,30 @@ export const readCheckpoints = operation('reads checkpoints', async (tables): Pr
 /**
  * Stores checkpoints, all or none. The table keeps the highest `next`, so storing an older one again changes nothing.
  */
-export const storeCheckpoints = operation(
-  'stores checkpoints',
-  async (tables, checkpoints: readonly Checkpoint[]): Promise<void> => {
-    const rows = checkpoints.map(({ name, epoch, partition, next }) => [tables.target(name), epoch, partition, next])
-    await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], linesOf(rows))
-  }
-)
+export const storeCheckpoints = operation('stores checkpoints', async (tables, checkpoints: readonly Checkpoint[]) => {
+  const rows = checkpoints.map(({ name, epoch, partition, next }) => [tables.target(name), epoch, partition, next])
+  await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], linesOf(rows))
+})
 
 /**
  * Deletes the checkpoints of readers that are no longer in use, by the engine's names in any view of the store. It does
  * not wait for the deletion, which does not happen while merges are stopped.
  */
-export const discardCheckpoints = operation(
-  'discards checkpoints',
-  async (tables, names: readonly string[]): Promise<void> => {
-    await tables.execute(`ALTER TABLE checkpoint DELETE WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
-  }
-)
+export const discardCheckpoints = operation('discards checkpoints', async (tables, names: readonly string[]) => {
+  await tables.execute(`ALTER TABLE checkpoint DELETE WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
+})
 
 /** Reads the instants, in ms since 1970, at which the newest checkpoints were stored; by `name/epoch/partition`. */
-export const readCheckpointInstants = operation(
-  'reads instants of checkpoints',
-  async (tables): Promise<ReadonlyMap<string, number>> => {
-    const rows = await tables.rows(
-      `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition,
-         toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
-       FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
-    )
-    return new Map(
-      rows.map((row) => [`${tables.nameOf(String(row.name))}/${row.epoch}/${row.partition}`, Number(row.atMs)])
-    )
-  }
-)
+export const readCheckpointInstants = operation('reads instants of checkpoints', async (tables) => {
+  const rows = await tables.rows(
+    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition,
+       toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
+     FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
+  )
+  return new Map(
+    rows.map((row) => [`${tables.nameOf(String(row.name))}/${row.epoch}/${row.partition}`, Number(row.atMs)])
+  )
+})
 
 function checkpointOf(row: Record<string, unknown>): Checkpoint {
   return {

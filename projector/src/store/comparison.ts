@@ -64,18 +64,15 @@ export const countRows = operation('counts rows', async (tables, table: string):
 })
 
 /** Reads the number of rows of each bucket, and a hash that does not depend on their order. */
-export const readHashes = operation(
-  'reads hashes',
-  async (tables, side: Side): Promise<ReadonlyMap<number, BucketHash>> => {
-    const rows = await tables.rows(
-      `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
-       FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
-         ${ofKey(side)} WHERE ${isCompared(side)}) AS b
-       GROUP BY b.bucket`
-    )
-    return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
-  }
-)
+export const readHashes = operation('reads hashes', async (tables, side: Side) => {
+  const rows = await tables.rows(
+    `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
+     FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
+       ${ofKey(side)} WHERE ${isCompared(side)}) AS b
+     GROUP BY b.bucket`
+  )
+  return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
+})
 
 /** Counts the keys in some buckets whose rows differ, or are missing on one side. */
 export const countDifferences = operation(
@@ -236,14 +233,10 @@ function bucketOf({ shape, buckets, by = shape.key.map((column) => `r.${column}`
   return `cityHash64(${by.join(', ')}) % ${buckets}`
 }
 
-function ofKey({ key }: Side): string {
-  return key === undefined ? '' : `PREWHERE ${key('r.')}`
-}
+const ofKey = ({ key }: Side): string => (key === undefined ? '' : `PREWHERE ${key('r.')}`)
 
 /** The condition that a row is in one of the compared buckets. */
-function isIn(side: Side): string {
-  return `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
-}
+const isIn = (side: Side): string => `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
 
 /** The condition that a row is not left out. */
 function isCompared({ leftOut }: Side): string {

@@ -20,13 +20,10 @@ export const readDamage = operation('reads damage', async (tables): Promise<Dama
 })
 
 /** Stores damage, all or none. The first reason of a name counts. */
-export const storeDamage = operation(
-  'stores damage',
-  async (tables, records: readonly DamageRecord[]): Promise<void> => {
-    const rows = records.map(({ kind, name, reason }) => [kind, name, reason])
-    await tables.insert('damage', ['kind', 'name', 'reason'], linesOf(rows))
-  }
-)
+export const storeDamage = operation('stores damage', async (tables, records: readonly DamageRecord[]) => {
+  const rows = records.map(({ kind, name, reason }) => [kind, name, reason])
+  await tables.insert('damage', ['kind', 'name', 'reason'], linesOf(rows))
+})
 
 /** A part of a table, by the engine's names. */
 export type TablePart = { readonly table: string; readonly part: string }
@@ -41,15 +38,12 @@ export const readBrokenParts = operation('reads broken parts', async (tables): P
 })
 
 /** Reads the parts of a table that do not match their checksums, with the engine's reasons. Reads the whole table. */
-export const readDamagedParts = operation(
-  'checks a table',
-  async (tables, table: string): Promise<(TablePart & { readonly reason: string })[]> => {
-    const rows = await tables.rows(`CHECK TABLE ${table}`)
-    return rows
-      .filter(({ is_passed: isPassed }) => Number(isPassed) !== 1)
-      .map(({ part_path: part, message }) => ({ table, part: String(part), reason: String(message) }))
-  }
-)
+export const readDamagedParts = operation('checks a table', async (tables, table: string) => {
+  const rows = await tables.rows(`CHECK TABLE ${table}`)
+  return rows
+    .filter(({ is_passed: isPassed }) => Number(isPassed) !== 1)
+    .map(({ part_path: part, message }) => ({ table, part: String(part), reason: String(message) }))
+})
 
 /** Detaches a part: statements read what is left of its table. It is dropped with the table. */
 export const detachPart = operation('detaches a part', async (tables, { table, part }: TablePart): Promise<void> => {

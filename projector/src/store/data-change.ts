@@ -20,16 +20,13 @@ export const storeChanges = operation(
 )
 
 /** Reads the newest instant in which a change begins, in ms since 1970; 0 before the first change. */
-export const readNewestBegin = operation(
-  'reads where the newest data change begins',
-  async (tables): Promise<number> => {
-    const [row] = await tables.rows(
-      'SELECT max(least(d.from_ms, {end: Int64} - 1)) AS newest_from_ms FROM data_change AS d',
-      { end: String(INSTANTS_END_MS) }
-    )
-    return wholeNumber(row, 'newest_from_ms')
-  }
-)
+export const readNewestBegin = operation('reads where the newest data change begins', async (tables) => {
+  const [row] = await tables.rows(
+    'SELECT max(least(d.from_ms, {end: Int64} - 1)) AS newest_from_ms FROM data_change AS d',
+    { end: String(INSTANTS_END_MS) }
+  )
+  return wholeNumber(row, 'newest_from_ms')
+})
 
 /**
  * Reads the changes above a version. Years of changes are a row per span of whole hours, not one per step: spans that

@@ -69,16 +69,13 @@ export const storeDecisions = operation(
 )
 
 /** Counts the messages that wait for a decision; topics without one are absent. */
-export const countDeadLetters = operation(
-  'counts dead letters',
-  async (tables): Promise<ReadonlyMap<string, number>> => {
-    const rows = await tables.rows(
-      `SELECT p.topic AS topic, count() AS messages FROM dead_letter_state AS p
-       WHERE p.state = 'stored' GROUP BY p.topic`
-    )
-    return new Map(rows.map((row) => [String(row.topic), Number(row.messages)]))
-  }
-)
+export const countDeadLetters = operation('counts dead letters', async (tables) => {
+  const rows = await tables.rows(
+    `SELECT p.topic AS topic, count() AS messages FROM dead_letter_state AS p
+     WHERE p.state = 'stored' GROUP BY p.topic`
+  )
+  return new Map(rows.map((row) => [String(row.topic), Number(row.messages)]))
+})
 
 export type ListedState = {
   readonly state: DeadLetterState
@@ -89,10 +86,7 @@ export type ListedState = {
 /** Reads the first `limit` messages in this state, by topic and position, and counts them all. */
 export const readDeadLetters = operation(
   'lists dead letters',
-  async (
-    tables,
-    { state, topic = '', limit }: ListedState
-  ): Promise<{ readonly messages: readonly DeadLetter[]; readonly total: number }> => {
+  async (tables, { state, topic = '', limit }: ListedState) => {
     const where = `p.state = {state: String} AND ({topic: String} = '' OR p.topic = {topic: String})`
     const [counted] = await tables.rows(`SELECT count() AS total FROM dead_letter_state AS p WHERE ${where}`, {
       state,
@@ -165,17 +159,14 @@ export const readMessages = operation(
 export type Waiting = { readonly messages: number; readonly newest: string }
 
 /** Reads how many messages of a topic wait for a decision, and when the newest was stored. */
-export const readWaiting = operation(
-  'reads dead letters of a topic',
-  async (tables, topic: string): Promise<Waiting> => {
-    const [row] = await tables.rows(
-      `SELECT toString(max(p.stored_at)) AS newest, count() AS messages
-     FROM dead_letter_state AS p WHERE p.topic = {topic: String} AND p.state = 'stored'`,
-      { topic }
-    )
-    return { messages: Number(row?.messages), newest: String(row?.newest) }
-  }
-)
+export const readWaiting = operation('reads dead letters of a topic', async (tables, topic: string) => {
+  const [row] = await tables.rows(
+    `SELECT toString(max(p.stored_at)) AS newest, count() AS messages
+   FROM dead_letter_state AS p WHERE p.topic = {topic: String} AND p.state = 'stored'`,
+    { topic }
+  )
+  return { messages: Number(row?.messages), newest: String(row?.newest) }
+})
 
 /** Drops the waiting messages of a topic that were stored by then. */
 export const dropWaiting = operation(

@@ -64,9 +64,8 @@ export const deleteImports = operation(
     const ids = importIds.filter((id) => /^[0-9a-f]{32}$/.test(id)).map((id) => `'${id}'`)
     const where = `WHERE import_id IN (${ids.join(', ')})`
     const noun = table.replace('event_', '')
-    if (KEPT_WHEN_UNDONE.includes(noun)) {
+    if (KEPT_WHEN_UNDONE.includes(noun))
       await tables.execute(`INSERT INTO undone_${noun} SELECT * FROM ${tables.target(table)} ${where}`)
-    }
     await tables.execute(`DELETE FROM ${tables.target(table)} ${where}`)
   }
 )
@@ -74,12 +73,7 @@ export const deleteImports = operation(
 /** Copies the events of a range from another generation of an event table. */
 export const copyEvents = operation(
   'copies events',
-  async (
-    tables,
-    { table, columns }: Pick<EventTable, 'table' | 'columns'>,
-    from: string,
-    range: Range
-  ): Promise<void> => {
+  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, from: string, range: Range) => {
     const { sql, parameters } = conditionOf(range)
     const values = columns.map((column) => `e.${column}`).join(', ')
     await tables.execute(
@@ -90,56 +84,26 @@ export const copyEvents = operation(
   }
 )
 
-/** Copies the events of a partition below an offset from another generation of an event table. */
-export const copyEventsBelow = operation(
-  'copies the first events',
-  async (
-    tables,
-    { table, columns }: Pick<EventTable, 'table' | 'columns'>,
-    from: string,
-    before: Progress
-  ): Promise<void> => {
-    const values = columns.map((column) => `e.${column}`).join(', ')
-    await tables.execute(
-      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${from} AS e FINAL
-       WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset < {next: UInt64}`,
-      before
-    )
-  }
-)
-
 /**
  * Counts the events of a partition below an offset, and its dead letters that were not retried, which would be events
  * too; events of undone imports are neither.
  */
-export const countLoaded = operation(
-  'counts loaded events',
-  async (
-    tables,
-    topic: string,
-    before: Progress
-  ): Promise<{ readonly events: number; readonly deadLetters: number }> => {
-    const table = eventTableName({ name: topic })
-    const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
-    const [row] = await tables.rows(
-      `SELECT (SELECT count() FROM {${table}: Identifier} AS t FINAL WHERE ${where}) AS events,
-         (SELECT count() FROM dead_letter_state AS t WHERE t.topic = {topic: String} AND t.state != 'retried'
-           AND ${where}) AS deadLetters`,
-      { ...before, topic }
-    )
-    return { events: Number(row?.events), deadLetters: Number(row?.deadLetters) }
-  }
-)
+export const countLoaded = operation('counts loaded events', async (tables, topic: string, before: Progress) => {
+  const table = eventTableName({ name: topic })
+  const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
+  const [row] = await tables.rows(
+    `SELECT (SELECT count() FROM {${table}: Identifier} AS t FINAL WHERE ${where}) AS events,
+       (SELECT count() FROM dead_letter_state AS t WHERE t.topic = {topic: String} AND t.state != 'retried'
+         AND ${where}) AS deadLetters`,
+    { ...before, topic }
+  )
+  return { events: Number(row?.events), deadLetters: Number(row?.deadLetters) }
+})
 
 /** Reads the first ranges of offsets, below one, without an event or a dead letter. */
 export const readMissingOffsets = operation(
   'reads missing offsets',
-  async (
-    tables,
-    topic: string,
-    before: Progress,
-    limit: number
-  ): Promise<{ readonly first: number; readonly next: number }[]> => {
+  async (tables, topic: string, before: Progress, limit: number) => {
     const table = eventTableName({ name: topic })
     const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
     const rows = await tables.rows(

@@ -6,28 +6,22 @@ import { operation } from './operation.js'
  */
 
 /** Reads the ids of a topic's undone imports, in their order. */
-export const readRetractedImports = operation(
-  'reads undone imports of a topic',
-  async (tables, topic: string): Promise<string[]> => {
-    const rows = await tables.rows(
-      `SELECT r.import_id AS importId FROM {import_retraction: Identifier} AS r FINAL
-       WHERE r.topic = {topic: String} ORDER BY importId`,
-      { topic }
-    )
-    return rows.map(({ importId }) => String(importId))
-  }
-)
+export const readRetractedImports = operation('reads undone imports of a topic', async (tables, topic: string) => {
+  const rows = await tables.rows(
+    `SELECT r.import_id AS importId FROM {import_retraction: Identifier} AS r FINAL
+     WHERE r.topic = {topic: String} ORDER BY importId`,
+    { topic }
+  )
+  return rows.map(({ importId }) => String(importId))
+})
 
 /** Reads all undone imports. */
-export const readRetractions = operation(
-  'reads undone imports',
-  async (tables): Promise<{ readonly importId: string; readonly topic: string }[]> => {
-    const rows = await tables.rows(
-      'SELECT r.import_id AS importId, r.topic AS topic FROM {import_retraction: Identifier} AS r FINAL'
-    )
-    return rows.map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
-  }
-)
+export const readRetractions = operation('reads undone imports', async (tables) => {
+  const rows = await tables.rows(
+    'SELECT r.import_id AS importId, r.topic AS topic FROM {import_retraction: Identifier} AS r FINAL'
+  )
+  return rows.map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
+})
 
 /** An import by its newest event. Instants in ms since 1970; `retractedMs` is 0 if it was not undone. */
 export const StoredImport = z.object({

@@ -82,18 +82,15 @@ export const readLatePositions = operation('reads a late batch', async (tables, 
 })
 
 /** Reads the batches that a consumer has consumed, the oldest first. */
-export const readConsumed = operation(
-  'reads late batches that are consumed',
-  async (tables, consumer: string): Promise<string[]> => {
-    const rows = await tables.rows(
-      `SELECT b.id AS id FROM late_batch AS b FINAL
-       WHERE b.id IN (SELECT t.id FROM late_batch_taken AS t WHERE t.taker = {consumer: String})
-       ORDER BY b.stored_at, b.id`,
-      { consumer: tables.source(consumer) }
-    )
-    return rows.map(({ id }) => String(id))
-  }
-)
+export const readConsumed = operation('reads late batches that are consumed', async (tables, consumer: string) => {
+  const rows = await tables.rows(
+    `SELECT b.id AS id FROM late_batch AS b FINAL
+     WHERE b.id IN (SELECT t.id FROM late_batch_taken AS t WHERE t.taker = {consumer: String})
+     ORDER BY b.stored_at, b.id`,
+    { consumer: tables.source(consumer) }
+  )
+  return rows.map(({ id }) => String(id))
+})
 
 /** Reads the batches of these topics that a consumer has not consumed, the oldest first. */
 export const readPending = operation(

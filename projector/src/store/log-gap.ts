@@ -20,22 +20,19 @@ export const storeGaps = operation(
 )
 
 /** Reads all gaps, by place. */
-export const readGaps = operation(
-  'reads gaps of the log',
-  async (tables): Promise<(LogGap & { readonly acceptedAtMs: number })[]> => {
-    const rows = await tables.rows(
-      `SELECT g.topic AS topic, g.epoch AS epoch, g.partition AS partition, g.first AS first, max(g.next) AS next,
-         toUnixTimestamp64Milli(max(g.accepted_at)) AS acceptedAtMs
-       FROM log_gap AS g GROUP BY g.topic, g.epoch, g.partition, g.first ORDER BY g.topic, g.epoch, g.partition,
-         g.first`
-    )
-    return rows.map((row) => ({
-      topic: String(row.topic),
-      epoch: Number(row.epoch),
-      partition: Number(row.partition),
-      first: Number(row.first),
-      next: Number(row.next),
-      acceptedAtMs: Number(row.acceptedAtMs)
-    }))
-  }
-)
+export const readGaps = operation('reads gaps of the log', async (tables) => {
+  const rows = await tables.rows(
+    `SELECT g.topic AS topic, g.epoch AS epoch, g.partition AS partition, g.first AS first, max(g.next) AS next,
+       toUnixTimestamp64Milli(max(g.accepted_at)) AS acceptedAtMs
+     FROM log_gap AS g GROUP BY g.topic, g.epoch, g.partition, g.first ORDER BY g.topic, g.epoch, g.partition,
+       g.first`
+  )
+  return rows.map((row) => ({
+    topic: String(row.topic),
+    epoch: Number(row.epoch),
+    partition: Number(row.partition),
+    first: Number(row.first),
+    next: Number(row.next),
+    acceptedAtMs: Number(row.acceptedAtMs)
+  }))
+})

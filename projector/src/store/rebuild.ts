@@ -20,19 +20,16 @@ export const storeRebuildRecord = operation(
 export type RebuildOwner = { readonly process: string; readonly ageMs: number }
 
 /** Reads the owner of a rebuild; undefined if it never had one. */
-export const readRebuildOwner = operation(
-  'reads the owner of a rebuild',
-  async (tables, id: number): Promise<RebuildOwner | undefined> => {
-    const [owner] = await tables.rows(
-      `SELECT argMax(o.process, o.seen_at) AS process, dateDiff('millisecond', max(o.seen_at), now64(3)) AS age,
-        count() AS owners
-       FROM rebuild_owner AS o WHERE o.id = {id: UInt32}`,
-      { id }
-    )
-    if (Number(owner?.owners) === 0) return undefined
-    return { process: String(owner?.process), ageMs: Number(owner?.age) }
-  }
-)
+export const readRebuildOwner = operation('reads the owner of a rebuild', async (tables, id: number) => {
+  const [owner] = await tables.rows(
+    `SELECT argMax(o.process, o.seen_at) AS process, dateDiff('millisecond', max(o.seen_at), now64(3)) AS age,
+      count() AS owners
+     FROM rebuild_owner AS o WHERE o.id = {id: UInt32}`,
+    { id }
+  )
+  if (Number(owner?.owners) === 0) return undefined
+  return { process: String(owner?.process), ageMs: Number(owner?.age) }
+})
 
 /** Reports that a process fills a rebuild now, by the engine's clock. */
 export const storeRebuildOwner = operation(

@@ -12,15 +12,12 @@ export const createMigrationTable = operation('creates the table of migrations',
 })
 
 /** Reads the checksums of the applied migrations, by name, in their order. */
-export const readMigrationsApplied = operation(
-  'reads applied migrations',
-  async (tables): Promise<ReadonlyMap<string, string>> => {
-    const rows = await tables.rows(
-      'SELECT m.name AS name, m.checksum AS checksum FROM schema_migration AS m FINAL ORDER BY m.name'
-    )
-    return new Map(rows.map((row) => [String(row.name), String(row.checksum)]))
-  }
-)
+export const readMigrationsApplied = operation('reads applied migrations', async (tables) => {
+  const rows = await tables.rows(
+    'SELECT m.name AS name, m.checksum AS checksum FROM schema_migration AS m FINAL ORDER BY m.name'
+  )
+  return new Map(rows.map((row) => [String(row.name), String(row.checksum)]))
+})
 
 /** Records that a migration was applied. */
 export const storeMigrationApplied = operation(

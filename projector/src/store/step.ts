@@ -146,11 +146,7 @@ export const readParts = operation(
  */
 export const readKeys = operation(
   'reads keys',
-  async (
-    tables,
-    projection: FoldProjection,
-    { range, slice, key: only }: Omit<StepInput, 'isLate'>
-  ): Promise<TouchedKey[]> => {
+  async (tables, projection: FoldProjection, { range, slice, key: only }: Omit<StepInput, 'isLate'>) => {
     const { from, key, name } = projection
     const { sql, parameters } = slice === undefined ? conditionOn(range, only) : conditionOfSlice(key, slice)
     const [table, alias, since] =
@@ -178,11 +174,7 @@ export const readKeys = operation(
  */
 export const readWeights = operation(
   'weighs keys',
-  async (
-    tables,
-    projection: FoldProjection,
-    keys: readonly TouchedKey[]
-  ): Promise<Pick<TouchedKey, 'values' | 'weight' | 'isApart'>[]> => {
+  async (tables, projection: FoldProjection, keys: readonly TouchedKey[]) => {
     const { sql, parameters } = withKeys(projection, projection.weigh ?? '', keys)
     const rows = await tables.rows(sql, parameters)
     return rows.map((row) => ({
@@ -219,9 +211,7 @@ export const readBasis = operation(
 )
 
 /** A table as statements name it. */
-function identifier(table: string): string {
-  return `{${table}: Identifier}`
-}
+const identifier = (table: string): string => `{${table}: Identifier}`
 
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 
@@ -256,7 +246,7 @@ function columnsOf(key: KeyColumns, alias: string): string {
     .join(', ')
 }
 
-function valuesOf({ key }: FoldProjection, row: Record<string, unknown>): (string | number)[] {
+function valuesOf({ key }: FoldProjection, row: Record<string, unknown>): KeyValues {
   return Object.entries(key).map(([column, type]) => (type === 'String' ? String(row[column]) : Number(row[column])))
 }
 

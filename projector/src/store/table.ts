@@ -50,13 +50,10 @@ export const emptyTable = operation('empties a table', async (tables, name: stri
 })
 
 /** Reads the partitions of a table that have rows. The list of its parts would say what one replica has by now. */
-export const readPartitions = operation(
-  'reads partitions of a table',
-  async (tables, name: string): Promise<string[]> => {
-    const rows = await tables.rows(`SELECT DISTINCT r._partition_id AS id FROM ${name} AS r ORDER BY id`)
-    return rows.map(({ id }) => String(id))
-  }
-)
+export const readPartitions = operation('reads partitions of a table', async (tables, name: string) => {
+  const rows = await tables.rows(`SELECT DISTINCT r._partition_id AS id FROM ${name} AS r ORDER BY id`)
+  return rows.map(({ id }) => String(id))
+})
 
 /** Adds the rows of a partition of another table of the same structure; links its parts without a copy. */
 export const attachPartition = operation(
@@ -82,27 +79,21 @@ export const readTablesOfRebuilds = operation('reads tables of rebuilds', async 
 export type TableSize = { readonly rows: number; readonly bytes: number }
 
 /** Reads rows and bytes of tables from their parts; 0 for tables without parts. */
-export const readSizes = operation(
-  'reads sizes of tables',
-  async (tables, names: readonly string[]): Promise<ReadonlyMap<string, TableSize>> => {
-    const rows = await tables.rows(
-      `SELECT p.table AS table, sum(p.rows) AS rows, sum(p.bytes_on_disk) AS bytes FROM system.parts AS p
-       WHERE p.database = currentDatabase() AND p.active AND has({names: Array(String)}, p.table) GROUP BY p.table`,
-      { names }
-    )
-    const sizes = new Map(
-      rows.map(({ table, rows, bytes }) => [String(table), { rows: Number(rows), bytes: Number(bytes) }])
-    )
-    return new Map(names.map((name) => [name, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
-  }
-)
+export const readSizes = operation('reads sizes of tables', async (tables, names: readonly string[]) => {
+  const rows = await tables.rows(
+    `SELECT p.table AS table, sum(p.rows) AS rows, sum(p.bytes_on_disk) AS bytes FROM system.parts AS p
+     WHERE p.database = currentDatabase() AND p.active AND has({names: Array(String)}, p.table) GROUP BY p.table`,
+    { names }
+  )
+  const sizes = new Map(
+    rows.map(({ table, rows, bytes }) => [String(table), { rows: Number(rows), bytes: Number(bytes) }])
+  )
+  return new Map(names.map((name) => [name, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
+})
 
 /** Reads free bytes and size of each disk of the tables, of all replicas. */
-export const readDisks = operation(
-  'reads disks',
-  async (tables): Promise<{ readonly free: number; readonly size: number }[]> => {
-    const all = await onEveryReplica(tables, 'system.disks')
-    const rows = await tables.rows(`SELECT d.unreserved_space AS free, d.total_space AS size FROM ${all} AS d`)
-    return rows.map(({ free, size }) => ({ free: Number(free), size: Number(size) }))
-  }
-)
+export const readDisks = operation('reads disks', async (tables) => {
+  const all = await onEveryReplica(tables, 'system.disks')
+  const rows = await tables.rows(`SELECT d.unreserved_space AS free, d.total_space AS size FROM ${all} AS d`)
+  return rows.map(({ free, size }) => ({ free: Number(free), size: Number(size) }))
+})

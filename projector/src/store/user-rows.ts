@@ -54,14 +54,11 @@ export const readUsersByHash = operation(
 )
 
 /** Counts the rows about a user, unmerged ones too. */
-export const countUserRows = operation(
-  'counts rows of a user',
-  async (tables, rows: UserTable, userKey: string): Promise<number> => {
-    const condition = userCondition(rows, (column) => `${column} = {name: String}`)
-    const [row] = await tables.rows(`SELECT count() AS rows FROM ${rows.table} WHERE ${condition}`, { name: userKey })
-    return Number(row?.rows ?? 0)
-  }
-)
+export const countUserRows = operation('counts rows of a user', async (tables, rows: UserTable, userKey: string) => {
+  const condition = userCondition(rows, (column) => `${column} = {name: String}`)
+  const [row] = await tables.rows(`SELECT count() AS rows FROM ${rows.table} WHERE ${condition}`, { name: userKey })
+  return Number(row?.rows ?? 0)
+})
 
 /**
  * Begins to delete the rows about a user that a table has now; {@link readMutations} shows when it has ended. The
@@ -105,18 +102,15 @@ export const discardDeletions = operation('discards deletions of users', async (
 })
 
 /** Counts the unfinished mutations of a table; `failure` is why one of them fails, empty if none does. */
-export const readMutations = operation(
-  'reads mutations of a table',
-  async (tables, table: string): Promise<{ readonly unfinished: number; readonly failure: string }> => {
-    const all = await onEveryReplica(tables, 'system.mutations')
-    const [row] = await tables.rows(
-      `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
-       FROM ${all} AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
-      { table }
-    )
-    return { unfinished: Number(row?.mutations), failure: String(row?.reason) }
-  }
-)
+export const readMutations = operation('reads mutations of a table', async (tables, table: string) => {
+  const all = await onEveryReplica(tables, 'system.mutations')
+  const [row] = await tables.rows(
+    `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
+     FROM ${all} AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
+    { table }
+  )
+  return { unfinished: Number(row?.mutations), failure: String(row?.reason) }
+})
 
 /** Reads the ids of the INSERTs that run; one continues after its process was killed or lost its connection. */
 export const readRunningInserts = operation('reads running inserts', async (tables): Promise<string[]> => {
@@ -135,52 +129,40 @@ export const OLD_PARTS_SETTINGS = ['old_parts_lifetime', 'merge_tree_clear_old_p
  * Lets the engine delete replaced parts of a table after a second; by default minutes, in case the machine fails before
  * new ones are on the disk.
  */
-export const shortenOldParts = operation(
-  'shortens the life of replaced parts',
-  async (tables, table: string): Promise<void> => {
-    const settings = OLD_PARTS_SETTINGS.map((name) => `${name} = 1`)
-    await tables.execute(`ALTER TABLE ${table} MODIFY SETTING ${settings.join(', ')}`)
-  }
-)
+export const shortenOldParts = operation('shortens the life of replaced parts', async (tables, table: string) => {
+  const settings = OLD_PARTS_SETTINGS.map((name) => `${name} = 1`)
+  await tables.execute(`ALTER TABLE ${table} MODIFY SETTING ${settings.join(', ')}`)
+})
 
 /** Undoes {@link shortenOldParts}. */
-export const resetOldParts = operation(
-  'resets the life of replaced parts',
-  async (tables, table: string): Promise<void> => {
-    await tables.execute(`ALTER TABLE ${table} RESET SETTING ${OLD_PARTS_SETTINGS.join(', ')}`)
-  }
-)
+export const resetOldParts = operation('resets the life of replaced parts', async (tables, table: string) => {
+  await tables.execute(`ALTER TABLE ${table} RESET SETTING ${OLD_PARTS_SETTINGS.join(', ')}`)
+})
 
 /** Reads the replaced parts of tables that still have files. */
-export const readOldParts = operation(
-  'reads replaced parts',
-  async (tables, names: readonly string[]): Promise<{ readonly table: string; readonly part: string }[]> => {
-    const all = await onEveryReplica(tables, 'system.parts')
-    const rows = await tables.rows(
-      `SELECT p.table AS table, p.name AS name FROM ${all} AS p
-       WHERE p.database = currentDatabase() AND NOT p.active AND has({names: Array(String)}, p.table)`,
-      { names }
-    )
-    return rows.map(({ table, name }) => ({ table: String(table), part: `${table}/${name}` }))
-  }
-)
+export const readOldParts = operation('reads replaced parts', async (tables, names: readonly string[]) => {
+  const all = await onEveryReplica(tables, 'system.parts')
+  const rows = await tables.rows(
+    `SELECT p.table AS table, p.name AS name FROM ${all} AS p
+     WHERE p.database = currentDatabase() AND NOT p.active AND has({names: Array(String)}, p.table)`,
+    { names }
+  )
+  return rows.map(({ table, name }) => ({ table: String(table), part: `${table}/${name}` }))
+})
 
 /** Reads the detached parts of tables with rows about users, with the paths of their folders. */
-export const readDetachedParts = operation(
-  'reads detached parts',
-  async (tables): Promise<{ readonly table: string; readonly part: string; readonly path: string }[]> => {
-    const all = await onEveryReplica(tables, 'system.detached_parts')
-    const rows = await tables.rows(
-      `SELECT d.table AS table, d.name AS part, d.path AS path FROM ${all} AS d
-       WHERE d.database = currentDatabase() AND d.table IN (
-         SELECT c.table FROM system.columns AS c
-         WHERE c.database = currentDatabase() AND (has({columns: Array(String)}, c.name) OR c.table = 'data_change'))
-       ORDER BY table, part`,
-      { columns: USER_COLUMNS }
-    )
-    return rows.map(({ table, part, path }) => ({ table: String(table), part: String(part), path: String(path) }))
-  }
-)
+export const readDetachedParts = operation('reads detached parts', async (tables) => {
+  const all = await onEveryReplica(tables, 'system.detached_parts')
+  const rows = await tables.rows(
+    `SELECT d.table AS table, d.name AS part, d.path AS path FROM ${all} AS d
+     WHERE d.database = currentDatabase() AND d.table IN (
+       SELECT c.table FROM system.columns AS c
+       WHERE c.database = currentDatabase() AND (has({columns: Array(String)}, c.name) OR c.table = 'data_change'))
+     ORDER BY table, part`,
+    { columns: USER_COLUMNS }
+  )
+  return rows.map(({ table, part, path }) => ({ table: String(table), part: String(part), path: String(path) }))
+})
 
 /**
  * Lets the engine look for replaced parts of a table now; by default it does twice a minute. An older ClickHouse
@@ -194,17 +176,14 @@ export const startCleanup = operation('starts a cleanup of a table', async (tabl
  * Reads where an embedded engine has its files, and the names of the folders in `store` that belong to its tables and
  * databases.
  */
-export const readKnownFolders = operation(
-  'reads the folders of tables',
-  async (tables): Promise<{ readonly root: string; readonly folders: ReadonlySet<string> }> => {
-    const [disk] = await tables.rows("SELECT d.path AS path FROM system.disks AS d WHERE d.name = 'default'")
-    const rows = await tables.rows(
-      `SELECT basename(trimRight(arrayJoin(t.data_paths), '/')) AS folder FROM system.tables AS t
-       UNION ALL SELECT toString(d.uuid) FROM system.databases AS d`
-    )
-    return { root: String(disk?.path), folders: new Set(rows.map(({ folder }) => String(folder))) }
-  }
-)
+export const readKnownFolders = operation('reads the folders of tables', async (tables) => {
+  const [disk] = await tables.rows("SELECT d.path AS path FROM system.disks AS d WHERE d.name = 'default'")
+  const rows = await tables.rows(
+    `SELECT basename(trimRight(arrayJoin(t.data_paths), '/')) AS folder FROM system.tables AS t
+     UNION ALL SELECT toString(d.uuid) FROM system.databases AS d`
+  )
+  return { root: String(disk?.path), folders: new Set(rows.map(({ folder }) => String(folder))) }
+})
 
 /** Reads the UUIDs of dropped tables that still have files. */
 export const readDroppedTables = operation('reads dropped tables', async (tables): Promise<string[]> => {

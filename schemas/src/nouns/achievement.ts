@@ -13,18 +13,18 @@ import { Count } from './count.js'
 const HIDDEN_NAME = 'Hidden Achievement'
 const HIDDEN_GROUP = 'hidden'
 
-const Image = z.string().meta({ description: 'Absolute address, "" when unknown.' })
+const Image = z.string().describe('Absolute address, "" when unknown.')
 
 const shown = {
   id: z.int().min(1),
-  key: z.string().meta({ description: '`hidden-<id>` for a hidden achievement.' }),
-  name: z.string().meta({ description: `\`${HIDDEN_NAME}\` for a hidden achievement.` }),
-  description: z.string().meta({ description: '"" for a hidden achievement.' }),
+  key: z.string().describe('`hidden-<id>` for a hidden achievement.'),
+  name: z.string().describe(`\`${HIDDEN_NAME}\` for a hidden achievement.`),
+  description: z.string().describe('"" for a hidden achievement.'),
   points: Count,
   is_hidden: z.boolean(),
-  game_title_id: z.string().nullable().meta({ description: 'null for an achievement of the whole network.' }),
-  category: z.string().meta({ description: 'The `groupId` of its group.' }),
-  image_url: z.string().nullable().meta({ description: 'Absolute address of the picture of its game.' })
+  game_title_id: z.string().nullable().describe('null for an achievement of the whole network.'),
+  category: z.string().describe('The `groupId` of its group.'),
+  image_url: z.string().nullable().describe('Absolute address of the picture of its game.')
 }
 
 /** The public form of an achievement. */
@@ -34,9 +34,7 @@ export type VeiledAchievement = z.infer<typeof VeiledAchievement>
 /** The answer of `getAchievements`. */
 export const AchievementCatalog = z
   .object({
-    achievements: z.array(
-      z.object({ ...shown, unlock_count: Count.meta({ description: 'Number of users who have it.' }) })
-    ),
+    achievements: z.array(z.object({ ...shown, unlock_count: Count.describe('Number of users who have it.') })),
     groups: z.array(
       z.object({
         groupId: z.string(),
@@ -53,14 +51,8 @@ export const AchievementCatalog = z
 export type AchievementCatalog = z.infer<typeof AchievementCatalog>
 
 const revealed = {
-  revealed_name: z
-    .string()
-    .optional()
-    .meta({ description: 'Only of a hidden achievement that this user has unlocked.' }),
-  revealed_description: z
-    .string()
-    .optional()
-    .meta({ description: 'Only of a hidden achievement that this user has unlocked.' })
+  revealed_name: z.string().optional().describe('Only of a hidden achievement that this user has unlocked.'),
+  revealed_description: z.string().optional().describe('Only of a hidden achievement that this user has unlocked.')
 }
 
 /** The answer of `getUserAchievements`. */
@@ -69,7 +61,7 @@ export const UserAchievements = z
     score: Count,
     achievements: z
       .array(z.object({ ...shown, earned: z.literal(true), unlocked_at: ShownInstant, ...revealed }))
-      .meta({ description: 'The unlocked achievements, newest first.' }),
+      .describe('The unlocked achievements, newest first.'),
     groups: z.array(
       z.object({
         groupId: z.string(),
@@ -94,7 +86,7 @@ export const AchievementLeaderboard = z
     leaderboard: z.array(
       z
         .object({
-          rank: z.int().min(1).meta({ description: 'Equal scores share a rank.' }),
+          rank: z.int().min(1).describe('Equal scores share a rank.'),
           username: z.string(),
           totalScore: Count,
           achievementCount: Count
@@ -109,7 +101,7 @@ export type AchievementLeaderboard = z.infer<typeof AchievementLeaderboard>
 export const AchievementHolders = z
   .object({
     ...VeiledAchievement.pick({ id: true, key: true, name: true, points: true }).shape,
-    total: Count.meta({ description: 'Number of users who have it.' }),
+    total: Count.describe('Number of users who have it.'),
     holders: z.array(z.object({ username: z.string(), unlockedAt: ShownInstant }).meta({ id: 'AchievementHolder' }))
   })
   .meta({ id: 'AchievementHolders', description: 'The users who have the achievement, newest unlock first.' })
@@ -121,10 +113,8 @@ export const NewUnlock = z
     unlockedAt: ShownInstant,
     achievementId: z.int().min(1),
     achievementKey: z.string(),
-    achievementName: z
-      .string()
-      .meta({ description: `With the game: \`Name (Game)\`; a hidden one is \`${HIDDEN_NAME}\`.` }),
-    gameName: z.string().meta({ description: '`Network` for an achievement of the whole network.' }),
+    achievementName: z.string().describe(`With the game: \`Name (Game)\`; a hidden one is \`${HIDDEN_NAME}\`.`),
+    gameName: z.string().describe('`Network` for an achievement of the whole network.'),
     points: Count
   })
   .meta({ id: 'NewUnlock' })

@@ -6,8 +6,8 @@ import { Count } from './count.js'
 export const PERIODS = ['day', 'week', 'month', 'year'] as const
 export type Period = (typeof PERIODS)[number]
 
-const FirstDay = z.iso.date().meta({ description: 'First day of the period, in the time zone of the request.' })
-const Mean = z.number().meta({ description: 'Mean of the samples, one decimal.' })
+const FirstDay = z.iso.date().describe('First day of the period, in the time zone of the request.')
+const Mean = z.number().describe('Mean of the samples, one decimal.')
 
 const SHARE =
   'Average divided by the average of users online on the network, 4 decimals; null for the network, and where that ' +
@@ -17,28 +17,34 @@ const SHARE =
 export const CalendarPeriod = z
   .object({
     date: FirstDay,
-    titleId: z.string().nullable().meta({ description: 'null: the network.' }),
-    name: z.string().meta({ description: 'The game, or the metric of the network.' }),
+    titleId: z.string().nullable().describe('null: the network.'),
+    name: z.string().describe('The game, or the metric of the network.'),
     peak: Count,
-    peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
+    peakAt: ShownInstant.describe('First instant of the peak.'),
     min: Count,
     average: Mean,
     samples: z.int(),
-    gain: z.number().nullable().meta({
-      description: 'Average minus the average of the period before, one decimal; null if that has no sample.'
-    }),
-    gainPercent: z.number().nullable().meta({
-      description: '`gain` in percent of the average before, one decimal; null where that is 0 or missing.'
-    }),
-    yearBefore: z.number().nullable().meta({
-      description:
+    gain: z
+      .number()
+      .nullable()
+      .describe('Average minus the average of the period before, one decimal; null if that has no sample.'),
+    gainPercent: z
+      .number()
+      .nullable()
+      .describe('`gain` in percent of the average before, one decimal; null where that is 0 or missing.'),
+    yearBefore: z
+      .number()
+      .nullable()
+      .describe(
         'Average of the same period of the year before; of a week, 52 weeks before. null if that has no sample.'
-    }),
-    share: z.number().nullable().meta({ description: SHARE }),
-    rolling: z.number().nullable().meta({
-      description:
+      ),
+    share: z.number().nullable().describe(SHARE),
+    rolling: z
+      .number()
+      .nullable()
+      .describe(
         'Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless requested.'
-    })
+      )
   })
   .meta({ id: 'CalendarPeriod' })
 export type CalendarPeriod = z.infer<typeof CalendarPeriod>
@@ -55,15 +61,15 @@ export const HourMatrix = z
   .array(
     z
       .object({
-        weekday: z.int().min(1).max(7).meta({ description: '1: Monday, 7: Sunday.' }),
-        hour: z.int().min(0).max(23).meta({ description: 'Hour of the day in the time zone of the request.' }),
-        average: z.number().meta({ description: 'Mean of the means of the weeks, one decimal.' }),
-        spread: z.number().meta({
-          description: 'Standard deviation of the means of the weeks, one decimal; 0 of a single week says nothing.'
-        }),
-        lowest: z.number().meta({ description: 'Lowest mean of a week, one decimal.' }),
-        highest: z.number().meta({ description: 'Highest mean of a week, one decimal.' }),
-        weeks: z.int().meta({ description: 'Weeks with a sample in this hour.' })
+        weekday: z.int().min(1).max(7).describe('1: Monday, 7: Sunday.'),
+        hour: z.int().min(0).max(23).describe('Hour of the day in the time zone of the request.'),
+        average: z.number().describe('Mean of the means of the weeks, one decimal.'),
+        spread: z
+          .number()
+          .describe('Standard deviation of the means of the weeks, one decimal; 0 of a single week says nothing.'),
+        lowest: z.number().describe('Lowest mean of a week, one decimal.'),
+        highest: z.number().describe('Highest mean of a week, one decimal.'),
+        weeks: z.int().describe('Weeks with a sample in this hour.')
       })
       .meta({ id: 'HourOfWeek' })
   )
@@ -76,8 +82,8 @@ export const TitleRanks = z
     z
       .object({
         date: FirstDay,
-        rank: z.int().meta({ description: '1: no title has a higher average; equal ones share a rank.' }),
-        titles: z.int().meta({ description: 'Titles with a sample in the period.' }),
+        rank: z.int().describe('1: no title has a higher average; equal ones share a rank.'),
+        titles: z.int().describe('Titles with a sample in the period.'),
         average: Mean
       })
       .meta({ id: 'TitleRank' })
@@ -90,14 +96,14 @@ export const Peaks = z
   .array(
     z
       .object({
-        titleId: z.string().nullable().meta({ description: 'null: the network.' }),
-        name: z.string().meta({ description: 'The game, or the metric of the network.' }),
+        titleId: z.string().nullable().describe('null: the network.'),
+        name: z.string().describe('The game, or the metric of the network.'),
         peak: Count,
-        peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
+        peakAt: ShownInstant.describe('First instant of the peak.'),
         average: Mean,
         samples: z.int(),
-        firstDay: z.iso.date().meta({ description: 'First UTC day with a sample.' }),
-        lastDay: z.iso.date().meta({ description: 'Last UTC day with a sample.' })
+        firstDay: z.iso.date().describe('First UTC day with a sample.'),
+        lastDay: z.iso.date().describe('Last UTC day with a sample.')
       })
       .meta({ id: 'Peak' })
   )

@@ -8,7 +8,7 @@ export const Count = z.int().min(0).max(COUNT_MAX)
 
 /** Statistics of a bucket's samples, besides its peak; absent from the samples themselves. */
 export const bucketStatistics = {
-  min: Count.optional().meta({ description: 'Lowest sample of the bucket.' }),
-  average: z.number().optional().meta({ description: 'Mean of the samples of the bucket, one decimal.' }),
-  samples: z.int().optional().meta({ description: 'Samples in the bucket.' })
+  min: Count.optional().describe('Lowest sample of the bucket.'),
+  average: z.number().optional().describe('Mean of the samples of the bucket, one decimal.'),
+  samples: z.int().optional().describe('Samples in the bucket.')
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { ShownInstant } from '../values/instant.js'
 
-const Source = z.string().meta({
-  description: 'A source of the collector, or `counts`: hours with a count of users online, imported ones too.'
-})
+const Source = z
+  .string()
+  .describe('A source of the collector, or `counts`: hours with a count of users online, imported ones too.')
 
 /** The answer of `getCoverage`. */
 export const Coverage = z
@@ -11,9 +11,9 @@ export const Coverage = z
     z
       .object({
         source: Source,
-        from: ShownInstant.meta({ description: 'Last success before the gap.' }),
-        to: ShownInstant.nullable().meta({ description: 'First success after it; null while it lasts.' }),
-        seconds: z.int().meta({ description: 'Length, up to the end of the window while it lasts.' })
+        from: ShownInstant.describe('Last success before the gap.'),
+        to: ShownInstant.nullable().describe('First success after it; null while it lasts.'),
+        seconds: z.int().describe('Length, up to the end of the window while it lasts.')
       })
       .meta({ id: 'Gap' })
   )
@@ -26,16 +26,16 @@ export const CollectorStatus = z
     history: z
       .object({ percent: z.int().min(0).max(99) })
       .nullable()
-      .meta({ description: 'Progress of a history that is being loaded; null when there is none.' }),
+      .describe('Progress of a history that is being loaded; null when there is none.'),
     sources: z.array(
       z
         .object({
           source: Source,
           lastSuccessAt: ShownInstant.nullable(),
-          ageSeconds: z.int().nullable().meta({ description: 'Since the last success, to the minute; null: never.' }),
-          lastOutcome: z.string().meta({ description: '`succeeded`, `partial` or `failed`.' }),
-          gaps: z.int().meta({ description: 'Gaps in the last 24 hours.' }),
-          gapSeconds: z.int().meta({ description: 'Their length within the last 24 hours.' })
+          ageSeconds: z.int().nullable().describe('Since the last success, to the minute; null: never.'),
+          lastOutcome: z.string().describe('`succeeded`, `partial` or `failed`.'),
+          gaps: z.int().describe('Gaps in the last 24 hours.'),
+          gapSeconds: z.int().describe('Their length within the last 24 hours.')
         })
         .meta({ id: 'SourceStatus' })
     )

@@ -5,7 +5,7 @@ import { LeaderboardId } from './leaderboard.js'
 /** One entry in the result of a search. */
 export const EntryMatch = z
   .object({
-    id: z.string().meta({ description: 'Opaque; the same entry of the same board has the same id.' }),
+    id: z.string().describe('Opaque; the same entry of the same board has the same id.'),
     leaderboard_id: LeaderboardId,
     leaderboard_name: z.string(),
     title_id: z.string(),

@@ -7,7 +7,7 @@ import { shownPlace } from './shown-measure.js'
 /** One change of an entry: it came, left, or its rating changed. */
 export const LeaderboardChange = z
   .object({
-    id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
+    id: z.string().describe('Opaque; survives rebuilds.'),
     ...shownPlace,
     changeType: z.enum(BOARD_CHANGES),
     ...RankedMeasures.shape,

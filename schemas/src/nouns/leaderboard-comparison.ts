@@ -19,17 +19,17 @@ export const LeaderboardComparison = z
     titleId: z.string(),
     gameName: z.string(),
     leaderboardId: z.string(),
-    name: z.string().meta({ description: 'As of the later instant; "" when only entries of the board were known.' }),
+    name: z.string().describe('As of the later instant; "" when only entries of the board were known.'),
     from: ShownInstant,
-    to: ShownInstant.nullable().meta({ description: 'null: now.' }),
+    to: ShownInstant.nullable().describe('null: now.'),
     counts: z
       .object({ came: Count, left: Count, rose: Count, fell: Count, improved: Count })
-      .meta({ description: 'Lengths of the complete lists.' }),
+      .describe('Lengths of the complete lists.'),
     came: z.array(ComparedEntry),
     left: z.array(ComparedEntry),
-    rose: z.array(ComparedEntry).meta({ description: 'Has a better rank.' }),
-    fell: z.array(ComparedEntry).meta({ description: 'Has a worse rank.' }),
-    improved: z.array(ComparedEntry).meta({ description: 'Has a better time or score.' })
+    rose: z.array(ComparedEntry).describe('Has a better rank.'),
+    fell: z.array(ComparedEntry).describe('Has a worse rank.'),
+    improved: z.array(ComparedEntry).describe('Has a better time or score.')
   })
   .meta({
     id: 'LeaderboardComparison',

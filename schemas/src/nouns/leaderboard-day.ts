@@ -8,16 +8,16 @@ export const LeaderboardDays = z
     titleId: z.string(),
     gameName: z.string(),
     leaderboardId: z.string(),
-    name: z.string().meta({ description: '"" when only entries of the board are known.' }),
-    listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
-    firstSeenAt: ShownInstant.meta({ description: 'When a list or an entry first mentioned the board.' }),
+    name: z.string().describe('"" when only entries of the board are known.'),
+    listed: z.boolean().describe('Whether the game still lists the board.'),
+    firstSeenAt: ShownInstant.describe('When a list or an entry first mentioned the board.'),
     days: z.array(
       z
         .object({
-          date: z.iso.date().meta({ description: 'A day in UTC.' }),
-          new: Count.meta({ description: 'Entries that came.' }),
-          updated: Count.meta({ description: 'Entries that got another rating.' }),
-          removed: Count.meta({ description: 'Entries that left.' })
+          date: z.iso.date().describe('A day in UTC.'),
+          new: Count.describe('Entries that came.'),
+          updated: Count.describe('Entries that got another rating.'),
+          removed: Count.describe('Entries that left.')
         })
         .meta({ id: 'LeaderboardDay' })
     )

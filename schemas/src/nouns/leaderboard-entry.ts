@@ -67,10 +67,7 @@ export const LeaderboardRow = z
     rank: z.string(),
     name: z.string(),
     ...shownMeasure,
-    details: z
-      .record(z.string(), z.string())
-      .optional()
-      .meta({ description: 'Further columns of the board, if it has any.' })
+    details: z.record(z.string(), z.string()).optional().describe('Further columns of the board, if it has any.')
   })
   .meta({ id: 'LeaderboardRow' })
 
@@ -80,11 +77,11 @@ export const Leaderboard = z
     titleId: z.string(),
     gameName: z.string(),
     leaderboardId: z.string(),
-    name: z.string().meta({ description: '"" when only entries of the board are known.' }),
-    listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
-    asOf: ShownInstant.optional().meta({ description: 'The requested instant; absent: now.' }),
-    knownAt: ShownInstant.optional().meta({ description: 'The requested instant of recording; absent: now.' }),
-    total: Count.meta({ description: 'Number of entries of the complete board.' }),
+    name: z.string().describe('"" when only entries of the board are known.'),
+    listed: z.boolean().describe('Whether the game still lists the board.'),
+    asOf: ShownInstant.optional().describe('The requested instant; absent: now.'),
+    knownAt: ShownInstant.optional().describe('The requested instant of recording; absent: now.'),
+    total: Count.describe('Number of entries of the complete board.'),
     entries: z.array(LeaderboardRow)
   })
   .meta({ id: 'Leaderboard', description: 'The board.' })

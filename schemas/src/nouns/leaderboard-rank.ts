@@ -57,9 +57,7 @@ export type Measure = Pick<Standing, 'rating' | 'timeMs' | 'isAscending'>
  * Returns a negative number if `a` is better: times before scores, shorter times first, higher scores first; all texts
  * are equal and last.
  */
-export function compareMeasures(a: Measure, b: Measure): number {
-  return compareRead(readMeasure(a), readMeasure(b))
-}
+export const compareMeasures = (a: Measure, b: Measure): number => compareRead(readMeasure(a), readMeasure(b))
 
 /** A parsed measure, for many comparisons. */
 export type ReadMeasure = {

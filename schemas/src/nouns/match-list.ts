@@ -33,9 +33,7 @@ export const Matches = z
   .object({
     titleId: z.string(),
     gameName: z.string(),
-    matches: z.array(
-      Lobby.extend({ timestamp: RecordedAt.meta({ description: 'Instant of the list.' }) }).meta({ id: 'OpenMatch' })
-    )
+    matches: z.array(Lobby.extend({ timestamp: RecordedAt.describe('Instant of the list.') }).meta({ id: 'OpenMatch' }))
   })
   .meta({ id: 'Matches', description: 'The lobbies of the newest list.' })
 export type Matches = z.infer<typeof Matches>
@@ -48,10 +46,10 @@ export const MatchHistory = z
         hostName: z.string(),
         firstSeen: ShownInstant,
         lastSeen: ShownInstant,
-        durationMinutes: z.number().meta({ description: 'From first to last sight, one decimal.' }),
+        durationMinutes: z.number().describe('From first to last sight, one decimal.'),
         peakPlayers: Count,
-        maxPlayers: Count.meta({ description: '0 when unknown.' }),
-        isOpen: z.boolean().meta({ description: 'Whether the newest list still has it.' })
+        maxPlayers: Count.describe('0 when unknown.'),
+        isOpen: z.boolean().describe('Whether the newest list still has it.')
       })
       .meta({ id: 'Match' })
   )
@@ -70,12 +68,15 @@ export const MatchStats = z
     matches30d: Count,
     peakConcurrentMatches: Count,
     peakConcurrentMatchesAt: ShownInstant.nullable(),
-    averageDurationMinutes: z.number().meta({ description: 'Mean over the matches, one decimal.' }),
-    averagePlayers: z.number().meta({ description: 'Mean players of a lobby of a list, one decimal.' }),
-    busiestHourUtc: z.int().min(0).max(23).nullable().meta({
-      description: 'Hour of the day with the highest mean of players; null if `hoursWithLists` is below 24.'
-    }),
-    hoursWithLists: z.int().meta({ description: 'Hours of the 30 days with a list; 0: nothing was counted.' }),
+    averageDurationMinutes: z.number().describe('Mean over the matches, one decimal.'),
+    averagePlayers: z.number().describe('Mean players of a lobby of a list, one decimal.'),
+    busiestHourUtc: z
+      .int()
+      .min(0)
+      .max(23)
+      .nullable()
+      .describe('Hour of the day with the highest mean of players; null if `hoursWithLists` is below 24.'),
+    hoursWithLists: z.int().describe('Hours of the 30 days with a list; 0: nothing was counted.'),
     topHosts: z.array(z.object({ hostName: z.string(), matches: Count }))
   })
   .meta({ id: 'MatchStats', description: 'The last 30 days of the title’s matches.' })

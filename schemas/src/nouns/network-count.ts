@@ -54,11 +54,11 @@ export const ActivitySummary = z
     mostPlayedGame: z
       .object({ name: z.string(), titleId: z.string(), peak: Count })
       .nullable()
-      .meta({ description: 'null if no game has a count above 0.' }),
-    onlineSampleCount: z.int().meta({ description: 'Counts of users online; 0: `peakOnline` 0 was not counted.' }),
-    lobbySampleCount: z.int().meta({ description: 'Counts of lobbies; 0: `peakLobbies` 0 was not counted.' }),
-    gamesWithActivityCount: z.int().meta({ description: 'Titles with a count above 0.' }),
-    totalSnapshotCount: z.int().meta({ description: 'Instants with a count of the network.' })
+      .describe('null if no game has a count above 0.'),
+    onlineSampleCount: z.int().describe('Counts of users online; 0: `peakOnline` 0 was not counted.'),
+    lobbySampleCount: z.int().describe('Counts of lobbies; 0: `peakLobbies` 0 was not counted.'),
+    gamesWithActivityCount: z.int().describe('Titles with a count above 0.'),
+    totalSnapshotCount: z.int().describe('Instants with a count of the network.')
   })
   .meta({ id: 'ActivitySummary', description: 'The peaks of the period.' })
 export type ActivitySummary = z.infer<typeof ActivitySummary>
@@ -71,9 +71,9 @@ export const DailyOnline = z
         date: Day,
         min_online: Count,
         max_online: Count,
-        avg_online: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
+        avg_online: z.number().describe('Mean of the samples, one decimal.'),
         samples: z.int(),
-        coverage: z.number().min(0).max(1).meta({ description: 'Share of the hours with a sample, 3 decimals.' })
+        coverage: z.number().min(0).max(1).describe('Share of the hours with a sample, 3 decimals.')
       })
       .meta({ id: 'OnlineDay' })
   )

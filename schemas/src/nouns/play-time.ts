@@ -7,20 +7,19 @@ const At = ShownInstant.nullable()
 /** Play time and presence of a user, in the answer of `getProfile`. */
 export const PlayTime = z
   .object({
-    totalMinutes: Count.meta({ description: 'Whole seconds in games summed, then floored to minutes.' }),
-    lastState: z.enum(['online', 'offline']).meta({
-      description:
+    totalMinutes: Count.describe('Whole seconds in games summed, then floored to minutes.'),
+    lastState: z
+      .enum(['online', 'offline'])
+      .describe(
         '`offline` also if the user was never seen, or if the newest sighting online is older than three of its own ' +
-        'periods.'
-    }),
-    currentGame: z.string().nullable().meta({ description: 'null when offline or in no game.' }),
+          'periods.'
+      ),
+    currentGame: z.string().nullable().describe('null when offline or in no game.'),
     lastPlayedGame: z.string().nullable(),
-    lastPlayedAt: At.meta({ description: 'Newest sighting in a game.' }),
-    lastOnlineAt: At.meta({ description: 'Newest sighting online.' }),
-    lastCheckTs: At.meta({
-      description: 'When the user was last checked: the newest sighting, or the newest complete scrape.'
-    }),
-    daysSeen: Count.meta({ description: 'UTC days with a sighting online.' })
+    lastPlayedAt: At.describe('Newest sighting in a game.'),
+    lastOnlineAt: At.describe('Newest sighting online.'),
+    lastCheckTs: At.describe('When the user was last checked: the newest sighting, or the newest complete scrape.'),
+    daysSeen: Count.describe('UTC days with a sighting online.')
   })
   .meta({ id: 'PlayTime' })
 export type PlayTime = z.infer<typeof PlayTime>
@@ -29,13 +28,13 @@ export type PlayTime = z.infer<typeof PlayTime>
 export const DailyPlayTime = z
   .object({
     username: z.string(),
-    totalMinutes: Count.meta({ description: 'Of all days listed: whole seconds summed, then floored.' }),
-    daysSeen: Count.meta({ description: 'Days listed with a sighting online.' }),
+    totalMinutes: Count.describe('Of all days listed: whole seconds summed, then floored.'),
+    daysSeen: Count.describe('Days listed with a sighting online.'),
     days: z.array(
       z.object({
-        date: z.iso.date().meta({ description: 'UTC.' }),
+        date: z.iso.date().describe('UTC.'),
         totalMinutes: Count,
-        isSeen: z.boolean().meta({ description: 'Whether there was a sighting online.' }),
+        isSeen: z.boolean().describe('Whether there was a sighting online.'),
         games: z
           .array(
             z.object({
@@ -45,7 +44,7 @@ export const DailyPlayTime = z
               seconds: Count
             })
           )
-          .meta({ description: 'Longest played first.' })
+          .describe('Longest played first.')
       })
     )
   })

@@ -9,33 +9,34 @@ export const PlayerComparison = z
     players: z
       .array(
         z.object({
-          playerName: z.string().meta({ description: 'As requested.' }),
-          leaderboardsOn: Count.meta({ description: 'Boards with an entry of the player, shared or not.' }),
-          leads: Count.meta({ description: 'Shared boards on which the player has the better rank.' })
+          playerName: z.string().describe('As requested.'),
+          leaderboardsOn: Count.describe('Boards with an entry of the player, shared or not.'),
+          leads: Count.describe('Shared boards on which the player has the better rank.')
         })
       )
-      .meta({ description: 'In the order of the request.' }),
-    total: Count.meta({ description: 'Boards with entries of both.' }),
-    ties: Count.meta({ description: 'Shared boards on which both have the same rank.' }),
+      .describe('In the order of the request.'),
+    total: Count.describe('Boards with entries of both.'),
+    ties: Count.describe('Shared boards on which both have the same rank.'),
     boards: z.array(
       z.object({
         leaderboardId: LeaderboardId,
         leaderboardName: z.string(),
         titleId: z.string(),
         gameName: z.string(),
-        leader: z.string().nullable().meta({ description: 'As requested; null if both share a rank.' }),
-        gap: z.number().nullable().meta({
-          description: 'Milliseconds or points between the entries; null if either is not a number.'
-        }),
+        leader: z.string().nullable().describe('As requested; null if both share a rank.'),
+        gap: z
+          .number()
+          .nullable()
+          .describe('Milliseconds or points between the entries; null if either is not a number.'),
         entries: z
           .array(
             z.object({
-              playerName: z.string().meta({ description: 'As the board shows it.' }),
+              playerName: z.string().describe('As the board shows it.'),
               rank: z.int(),
               ...shownMeasure
             })
           )
-          .meta({ description: 'The best entry of each, in the order of the request.' })
+          .describe('The best entry of each, in the order of the request.')
       })
     )
   })

@@ -5,7 +5,7 @@ import { LeaderboardId } from './leaderboard.js'
 
 /** The answer of `searchPlayer` and of `searchPlayers`. */
 export const EntryMatches = z
-  .object({ results: z.array(EntryMatch), count: Count.meta({ description: 'Number of entries in `results`.' }) })
+  .object({ results: z.array(EntryMatch), count: Count.describe('Number of entries in `results`.') })
   .meta({ id: 'EntryMatches', description: 'The entries found, best rank first.' })
 export type EntryMatches = z.infer<typeof EntryMatches>
 
@@ -18,10 +18,10 @@ export const RosterMatches = z
         leaderboard_name: z.string(),
         title_id: z.string(),
         game_name: z.string(),
-        players: z.array(EntryMatch).meta({ description: 'The entry of each player, in the order of the request.' })
+        players: z.array(EntryMatch).describe('The entry of each player, in the order of the request.')
       })
     ),
-    count: Count.meta({ description: 'Number of boards in `results`.' })
+    count: Count.describe('Number of boards in `results`.')
   })
   .meta({
     id: 'RosterMatches',

@@ -26,7 +26,7 @@ export const Profile = z
     chat_profile_url: z.string(),
     display_name_override: z.string().nullable(),
     linked_gamertag: z.string(),
-    console_verified: z.boolean().meta({ description: 'Whether the last verified session has the linked gamertag.' }),
+    console_verified: z.boolean().describe('Whether the last verified session has the linked gamertag.'),
     bio: z.string(),
     social_links: z.array(SocialLink)
   })
@@ -41,15 +41,15 @@ export const ProfileSummary = z
     playTime: PlayTime,
     achievementScore: Count,
     achievementCount: Count,
-    newUnlocks: z.array(NewUnlock).meta({ description: 'Of the last 7 days, newest first.' }),
+    newUnlocks: z.array(NewUnlock).describe('Of the last 7 days, newest first.'),
     leaderboardPlayerName: z
       .string()
-      .meta({ description: 'The linked gamertag, else the newest that presence saw, else the username.' }),
+      .describe('The linked gamertag, else the newest that presence saw, else the username.'),
     leaderboardStats: z.object({
       leaderboardsOn: Count,
-      top10Count: Count.meta({ description: 'Boards on which the player is among the first 10.' })
+      top10Count: Count.describe('Boards on which the player is among the first 10.')
     }),
-    usesExplicitConsoleGamertag: z.boolean().meta({ description: 'Whether a gamertag is linked.' })
+    usesExplicitConsoleGamertag: z.boolean().describe('Whether a gamertag is linked.')
   })
   .meta({ id: 'ProfileSummary', description: 'Profile and statistics of the user.' })
 export type ProfileSummary = z.infer<typeof ProfileSummary>

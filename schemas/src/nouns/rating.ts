@@ -51,9 +51,9 @@ const Verdict = z
 /** The totals of a profile's ratings. */
 export const ReputationTotals = z
   .object({
-    average: z.number().meta({ description: 'With a prior of 10 ratings of 5 stars, two decimals.' }),
+    average: z.number().describe('With a prior of 10 ratings of 5 stars, two decimals.'),
     ratingCount: Count,
-    effectiveVotes: Count.meta({ description: '`ratingCount` and the 10 votes of the prior.' }),
+    effectiveVotes: Count.describe('`ratingCount` and the 10 votes of the prior.'),
     priorOnly: z.boolean()
   })
   .meta({ id: 'ReputationTotals' })
@@ -61,10 +61,8 @@ export type ReputationTotals = z.infer<typeof ReputationTotals>
 
 /** The answer of `getReputation`. */
 export const Reputation = ReputationTotals.extend({
-  feedback: z
-    .array(Verdict.extend({ raterUsername: z.string() }).meta({ id: 'Feedback' }))
-    .meta({ description: 'Newest first.' }),
-  viewer: Verdict.nullable().meta({ description: 'The rating of the signed-in viewer; null otherwise.' })
+  feedback: z.array(Verdict.extend({ raterUsername: z.string() }).meta({ id: 'Feedback' })).describe('Newest first.'),
+  viewer: Verdict.nullable().describe('The rating of the signed-in viewer; null otherwise.')
 }).meta({ id: 'Reputation', description: 'The reputation of the profile.' })
 export type Reputation = z.infer<typeof Reputation>
 

@@ -8,13 +8,13 @@ export const RecordReign = z
   .object({
     playerName: z.string(),
     ...shownMeasure,
-    setAt: ShownInstant.meta({ description: 'When it was set.' }),
-    fromAt: ShownInstant.meta({ description: 'When it became the best: later than set where another was removed.' }),
-    toAt: ShownInstant.nullable().meta({ description: 'When it was beaten or removed; null while it stands.' }),
-    fromIsFirstSight: z.boolean().meta({
-      description: "Whether it began at the board's first visit with entries: it has stood since before `fromAt`."
-    }),
-    isContested: z.boolean().meta({ description: 'Whether a former record was beaten. A first sighting beat none.' })
+    setAt: ShownInstant.describe('When it was set.'),
+    fromAt: ShownInstant.describe('When it became the best: later than set where another was removed.'),
+    toAt: ShownInstant.nullable().describe('When it was beaten or removed; null while it stands.'),
+    fromIsFirstSight: z
+      .boolean()
+      .describe("Whether it began at the board's first visit with entries: it has stood since before `fromAt`."),
+    isContested: z.boolean().describe('Whether a former record was beaten. A first sighting beat none.')
   })
   .meta({ id: 'RecordReign' })
 
@@ -24,10 +24,10 @@ export const LeaderboardRecords = z
     titleId: z.string(),
     gameName: z.string(),
     leaderboardId: z.string(),
-    name: z.string().meta({ description: '"" when only entries of the board are known.' }),
+    name: z.string().describe('"" when only entries of the board are known.'),
     listed: z.boolean(),
-    knownAt: ShownInstant.optional().meta({ description: 'The requested instant of recording; absent: now.' }),
-    total: Count.meta({ description: 'Number of reigns of the board.' }),
+    knownAt: ShownInstant.optional().describe('The requested instant of recording; absent: now.'),
+    total: Count.describe('Number of reigns of the board.'),
     records: z.array(RecordReign)
   })
   .meta({ id: 'LeaderboardRecords', description: 'The reigns of the record, oldest first.' })
@@ -41,17 +41,15 @@ export const RecentRecords = z
         ...shownPlace,
         ...shownMeasure,
         setAt: ShownInstant,
-        previousPlayerName: z
-          .string()
-          .nullable()
-          .meta({ description: 'Who held it until then; null for a first record.' }),
+        previousPlayerName: z.string().nullable().describe('Who held it until then; null for a first record.'),
         previousRating: z.string().nullable(),
         previousTimeMs: Count.nullable(),
-        isContested: z.boolean().meta({
-          description:
+        isContested: z
+          .boolean()
+          .describe(
             'Whether a former record was beaten. First records are mostly entries that a board had at its first visit.'
-        }),
-        isCurrent: z.boolean().meta({ description: 'Whether it is still the best.' })
+          ),
+        isCurrent: z.boolean().describe('Whether it is still the best.')
       })
       .meta({ id: 'RecentRecord' })
   )

@@ -14,13 +14,11 @@ export const SearchResults = z
             titleId: z.string(),
             gameName: z.string(),
             leaderboardId: LeaderboardId,
-            listed: z.boolean().meta({ description: 'Whether the game still lists the board.' })
+            listed: z.boolean().describe('Whether the game still lists the board.')
           })
           .meta({ id: 'FoundBoard' }),
         z.object({ kind: z.literal('player'), name: z.string() }).meta({ id: 'FoundPlayer' }),
-        z
-          .object({ kind: z.literal('user'), name: z.string().meta({ description: 'The username.' }) })
-          .meta({ id: 'FoundUser' })
+        z.object({ kind: z.literal('user'), name: z.string().describe('The username.') }).meta({ id: 'FoundUser' })
       ])
       .meta({ id: 'SearchResult' })
   )

@@ -5,16 +5,14 @@ import { Count } from './count.js'
 /** The answer of `getSparklines`. */
 export const Sparklines = z
   .object({
-    from: ShownInstant.meta({ description: 'Begin of the first step.' }),
-    stepSeconds: z.int().meta({ description: 'Length of a step.' }),
+    from: ShownInstant.describe('Begin of the first step.'),
+    stepSeconds: z.int().describe('Length of a step.'),
     titles: z.array(
       z
         .object({
           titleId: z.string(),
           name: z.string(),
-          online: z
-            .array(Count.nullable())
-            .meta({ description: 'Peak of each step, oldest first; null without a sample.' })
+          online: z.array(Count.nullable()).describe('Peak of each step, oldest first; null without a sample.')
         })
         .meta({ id: 'Sparkline' })
     )

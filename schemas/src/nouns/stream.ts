@@ -60,12 +60,10 @@ const IDS = {
 function event<const Kind extends keyof typeof DATA>(kind: Kind) {
   return z
     .object({
-      cursor: z.string().meta({ description: 'Where a stream with the same filter continues behind this event.' }),
+      cursor: z.string().describe('Where a stream with the same filter continues behind this event.'),
       kind: z.literal(kind),
       happenedAt: ShownInstant,
-      knownAt: ShownInstant.meta({
-        description: 'Later than `happenedAt` for an imported event: when its import began.'
-      }),
+      knownAt: ShownInstant.describe('Later than `happenedAt` for an imported event: when its import began.'),
       data: DATA[kind]
     })
     .meta({ id: IDS[kind] })
@@ -88,7 +86,7 @@ export const StreamEvent = z
 export const StreamPage = z
   .object({
     events: z.array(StreamEvent),
-    cursor: z.string().meta({ description: 'The parameter `after` of the next request.' })
+    cursor: z.string().describe('The parameter `after` of the next request.')
   })
   .meta({ id: 'StreamPage', description: 'The next events, at most 500; none when nothing came in time.' })
 export type StreamPage = z.infer<typeof StreamPage>

@@ -19,10 +19,7 @@ export const Timeline = z
             kind: z.literal('rank'),
             at: ShownInstant,
             ...shownPlace,
-            previousRank: z
-              .int()
-              .nullable()
-              .meta({ description: 'null for a player who was not on the board before.' }),
+            previousRank: z.int().nullable().describe('null for a player who was not on the board before.'),
             newRank: z.int(),
             ...shownMeasure
           })

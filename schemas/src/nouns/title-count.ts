@@ -32,7 +32,7 @@ export const OnlineUsers = z
         name: z.string(),
         online: Count,
         titleId: z.string(),
-        image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
+        image: z.string().describe('Absolute address, "" when unknown.'),
         publisher: z.string(),
         activeLobbies: Count,
         sessionCount: Count,
@@ -61,10 +61,10 @@ export const TopGames = z
         titleId: z.string(),
         name: z.string(),
         peak: Count,
-        peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
-        average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
-        samples: z.int().meta({ description: 'Number of samples.' }),
-        activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
+        peakAt: ShownInstant.describe('First instant of the peak.'),
+        average: z.number().describe('Mean of the samples, one decimal.'),
+        samples: z.int().describe('Number of samples.'),
+        activeHours: z.int().describe('UTC hours with a sample above 0.')
       })
       .meta({ id: 'TopGame' })
   )

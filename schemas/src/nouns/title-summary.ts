@@ -6,27 +6,25 @@ const changeSince = (ago: string) =>
   z
     .int()
     .nullable()
-    .meta({
-      description: `\`online\` minus the count ${ago} earlier; null without a sample within 30 minutes of that.`
-    })
+    .describe(`\`online\` minus the count ${ago} earlier; null without a sample within 30 minutes of that.`)
 
 /** The answer of `getTitle`. */
 export const TitleSummary = z
   .object({
     titleId: z.string(),
     name: z.string(),
-    online: Count.nullable().meta({ description: 'Players in the newest scrape; null if it lacks the title.' }),
-    onlineAt: ShownInstant.nullable().meta({ description: 'Instant of `online`.' }),
+    online: Count.nullable().describe('Players in the newest scrape; null if it lacks the title.'),
+    onlineAt: ShownInstant.nullable().describe('Instant of `online`.'),
     change24h: changeSince('24 hours'),
     change7d: changeSince('7 days'),
     change30d: changeSince('30 days'),
-    peak24h: Count.nullable().meta({ description: 'Highest count of the last 24 hours; null without a sample.' }),
-    peak: Count.nullable().meta({ description: 'Highest count ever; null without a sample.' }),
-    peakAt: ShownInstant.nullable().meta({ description: 'First instant of `peak`.' }),
-    rank: z.int().nullable().meta({ description: '1: no title has more players now; equal ones share a rank.' }),
-    titles: z.int().meta({ description: 'Titles in the newest scrape.' }),
-    lobbies: Count.nullable().meta({ description: 'Open lobbies at `onlineAt`; null if the source lacks them.' }),
-    lobbyPlayers: Count.nullable().meta({ description: 'Players in these; null if the source lacks them.' })
+    peak24h: Count.nullable().describe('Highest count of the last 24 hours; null without a sample.'),
+    peak: Count.nullable().describe('Highest count ever; null without a sample.'),
+    peakAt: ShownInstant.nullable().describe('First instant of `peak`.'),
+    rank: z.int().nullable().describe('1: no title has more players now; equal ones share a rank.'),
+    titles: z.int().describe('Titles in the newest scrape.'),
+    lobbies: Count.nullable().describe('Open lobbies at `onlineAt`; null if the source lacks them.'),
+    lobbyPlayers: Count.nullable().describe('Players in these; null if the source lacks them.')
   })
   .meta({ id: 'TitleSummary', description: 'The numbers of the title.' })
 export type TitleSummary = z.infer<typeof TitleSummary>

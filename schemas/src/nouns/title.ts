@@ -39,10 +39,10 @@ export const Game = z
   .object({
     titleId: z.string(),
     name: z.string(),
-    title: z.string().meta({ description: 'The longer, official title.' }),
-    image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
+    title: z.string().describe('The longer, official title.'),
+    image: z.string().describe('Absolute address, "" when unknown.'),
     publisher: z.string(),
-    releaseDate: z.string().meta({ description: '`YYYY-MM-DD`, "" when unknown.' })
+    releaseDate: z.string().describe('`YYYY-MM-DD`, "" when unknown.')
   })
   .meta({ id: 'Game', description: 'The game.' })
 export type Game = z.infer<typeof Game>
@@ -51,7 +51,7 @@ export type Game = z.infer<typeof Game>
 export const GameListed = z
   .object({
     titleId: z.string(),
-    name: z.string().meta({ description: 'As the list of names has it.' }),
+    name: z.string().describe('As the list of names has it.'),
     publisher: z.string()
   })
   .meta({ id: 'GameListed' })

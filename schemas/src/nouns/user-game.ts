@@ -9,25 +9,24 @@ export const UserGames = z
         z
           .object({
             gameName: z.string(),
-            titleId: z.string().nullable().meta({ description: 'null for a game that no title is known for.' }),
+            titleId: z.string().nullable().describe('null for a game that no title is known for.'),
             imageUrl: z.string().nullable(),
             totalMinutes: Count,
             lastPlayedAt: z
               .int()
               .nonnegative()
-              .meta({
-                description:
-                  'Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the ' +
+              .describe(
+                'Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the ' +
                   'newest change of an entry.'
-              })
+              )
           })
           .meta({ id: 'UserGame' })
       )
-      .meta({ description: 'Last played first.' }),
+      .describe('Last played first.'),
     leaderboardSupplement: z
       .boolean()
-      .meta({ description: 'Whether a game is listed only because of an entry of the player on one of its boards.' }),
-    hasPlayTimeTracking: z.boolean().meta({ description: 'Whether presence has ever seen the user.' })
+      .describe('Whether a game is listed only because of an entry of the player on one of its boards.'),
+    hasPlayTimeTracking: z.boolean().describe('Whether presence has ever seen the user.')
   })
   .meta({ id: 'UserGames', description: 'The games of the user.' })
 export type UserGames = z.infer<typeof UserGames>

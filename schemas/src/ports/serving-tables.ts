@@ -45,9 +45,7 @@ export const FIRST_GENERATION: ServingTables = {
 const UNKNOWN_TABLE = '60'
 
 /** Whether a statement met a table that is dropped: its names are those of an earlier instant. */
-export function isTableDropped(error: unknown): boolean {
-  return errorCode(error) === UNKNOWN_TABLE
-}
+export const isTableDropped = (error: unknown): boolean => errorCode(error) === UNKNOWN_TABLE
 
 /**
  * Resolves with what `read` reads; calls it again, with newer tables, when a statement met a table that was dropped
@@ -67,9 +65,7 @@ export async function retryDropped<Result>(
 }
 
 /** Returns the engine's name of a generation of a table. */
-export function generationName(table: string, generation: number): string {
-  return `${table}__${generation}`
-}
+export const generationName = (table: string, generation: number): string => `${table}__${generation}`
 
 /** Returns the tables that a statement names by parameters. */
 export function tablesIn(sql: string): string[] {

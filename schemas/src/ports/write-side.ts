@@ -38,6 +38,4 @@ export const NUMBERS_LOCK = 7_203_119
 /**
  * Returns the SQL expression of the hash that identifies an erased name; in a statement with `erasure_salt AS s`.
  */
-export function nameHashSql(userKey: string): string {
-  return `sha256(s.salt || convert_to(${userKey}, 'UTF8'))`
-}
+export const nameHashSql = (userKey: string): string => `sha256(s.salt || convert_to(${userKey}, 'UTF8'))`

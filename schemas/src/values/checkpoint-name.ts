@@ -4,11 +4,7 @@
  */
 
 /** Name of the loader's checkpoint of a topic. */
-export function loadCheckpoint(topic: string): string {
-  return `load:${topic}`
-}
+export const loadCheckpoint = (topic: string): string => `load:${topic}`
 
 /** Name of a projection's checkpoint. */
-export function projectionCheckpoint(projection: string): string {
-  return `project:${projection}`
-}
+export const projectionCheckpoint = (projection: string): string => `project:${projection}`

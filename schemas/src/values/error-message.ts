@@ -1,7 +1,5 @@
 /** Returns the message of an error, or the text of any other thrown value. */
-export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
+export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
  * Returns the message of an error with its cause in brackets: an engine that cannot be reached may only lack a trusted

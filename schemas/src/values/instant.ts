@@ -38,19 +38,13 @@ export function instantOf(ms: number): string {
 export const ShownInstant = z.iso.datetime({ precision: 3 })
 
 /** Returns the text of a {@link ShownInstant} in milliseconds since 1970. */
-export function shownInstant(ms: number): string {
-  return new Date(ms).toISOString()
-}
+export const shownInstant = (ms: number): string => new Date(ms).toISOString()
 
 /** Returns the milliseconds since 1970 of an instant in its canonical text. */
-export function millisecondsOf(instant: string): number {
-  return Date.parse(instant)
-}
+export const millisecondsOf = (instant: string): number => Date.parse(instant)
 
 /** Returns whether an {@link Instant} can hold this number of milliseconds. */
-export function isStorableMs(ms: number): boolean {
-  return Number.isInteger(ms) && ms >= FIRST_MS && ms < INSTANTS_END_MS
-}
+export const isStorableMs = (ms: number): boolean => Number.isInteger(ms) && ms >= FIRST_MS && ms < INSTANTS_END_MS
 
 /** The last valid text: all entries of a board, and all titles of one minute, have the same instant. */
 let lastCanonical = ''
@@ -97,9 +91,7 @@ function isPlain(text: string): boolean {
   )
 }
 
-function isAt(text: string, place: number, mark: string): boolean {
-  return text.charCodeAt(place) === mark.charCodeAt(0)
-}
+const isAt = (text: string, place: number, mark: string): boolean => text.charCodeAt(place) === mark.charCodeAt(0)
 
 /** Returns the number of two digits, or NaN, for which every comparison is false. */
 function twoDigits(text: string, place: number): number {

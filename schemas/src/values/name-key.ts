@@ -5,9 +5,7 @@ import { visibleText } from './visible-text.js'
  * can leave a string that NFKC would still change). Stored next to the name and never recomputed by
  * an engine, whose folding rules differ.
  */
-export function nameKey(name: string): string {
-  return name.normalize('NFKC').toLowerCase().normalize('NFKC')
-}
+export const nameKey = (name: string): string => name.normalize('NFKC').toLowerCase().normalize('NFKC')
 
 /**
  * Returns whether only other cases of a name have its key, so that it can say who somebody is. `ｆｉｓｈ` has the key of
@@ -18,11 +16,7 @@ export function hasOwnKey(name: string): boolean {
   return isNormal(name) && isNormal(lower) && [...lower].length === [...name].length
 }
 
-function isNormal(text: string): boolean {
-  return text === text.normalize('NFKC')
-}
+const isNormal = (text: string): boolean => text === text.normalize('NFKC')
 
 /** The key by which a request finds a title by name: pages and people differ in blanks. */
-export function titleKey(name: string): string {
-  return nameKey(visibleText(name))
-}
+export const titleKey = (name: string): string => nameKey(visibleText(name))

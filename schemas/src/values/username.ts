@@ -20,6 +20,4 @@ export const Username = z
 const INK = /[^\p{M}\p{Z}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u
 
 /** Returns whether a name shows something: one without is nobody's name to a reader. */
-export function isVisible(name: string): boolean {
-  return INK.test(name)
-}
+export const isVisible = (name: string): boolean => INK.test(name)

@@ -38,9 +38,8 @@ export function encodeEvent<Event>(
   }
   const [first] = seals
   const people = topic.people(event).length
-  if (first === undefined || seals.length !== people) {
+  if (first === undefined || seals.length !== people)
     throw new Error(`an event of ${topic.name} is about ${people} people and got the seals of ${seals.length}`)
-  }
   const id = `${topic.name}/${seals.map((seal) => seal.id).join('/')}/${topic.identity(event)}@${instant}`
   headers.ce_id = id
   return { key: String(first.id), headers, value: sealedValue(JSON.stringify(event), { topic: topic.name, id }, seals) }
@@ -135,9 +134,7 @@ function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: S
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function refused(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
-}
+const refused = (reason: string): { ok: false; reason: string } => ({ ok: false, reason })
 
 /** Returns the `ce_type` of newly written events. */
 function typeOf(topic: Pick<Topic, 'name' | 'version'>): string {
@@ -159,8 +156,7 @@ function faultOfType(topic: Pick<Topic, 'name' | 'version'>, type: string | unde
     return `ce_type is ${JSON.stringify(type)}, expected ${TYPE_PREFIX}${topic.name}.v1${newest}`
   }
   const version = Number(match[2])
-  if (version > topic.version) {
+  if (version > topic.version)
     return `schema version ${version} of ${topic.name} is newer than this program, which reads up to ${topic.version}`
-  }
   return undefined
 }

@@ -49,9 +49,7 @@ export type LogExtents = {
 }
 
 /** Reads the current ends of a topic's partitions, without empty ones. */
-export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
-  return headsIn(await log.extents(topic))
-}
+export const headsOf = async (log: LogExtents, topic: string): Promise<Heads> => headsIn(await log.extents(topic))
 
 /** Returns the ends of partitions, without empty ones. */
 export function headsIn(extents: readonly PartitionExtent[]): Heads {

@@ -19,15 +19,8 @@ export function unpackMessages({ count, json }: PackedMessages): LogMessage[] {
   return Array.from({ length: count }, (_, row) => ({ key: keyAt(row), headers: headersAt(row), value: valueAt(row) }))
 }
 
-/** The parts of each message, created on request. */
-type PackedRows = {
-  keyAt(row: number): string
-  headersAt(row: number): Record<string, string>
-  valueAt(row: number): string
-}
-
-/** Returns the parts of packed messages. Throws unless `json` contains `count` of them. */
-export function packedRows(json: string, count: number): PackedRows {
+/** Returns the parts of packed messages, each created on request. Throws unless `json` contains `count` of them. */
+export function packedRows(json: string, count: number) {
   const [held, keys, values, headers]: Columns = JSON.parse(json)
   if (held !== count) throw new RangeError(`the batch contains ${held} messages, expected ${count}`)
   for (const column of [keys, values, ...headers.map(([, texts]) => texts)]) {
@@ -38,8 +31,8 @@ export function packedRows(json: string, count: number): PackedRows {
   for (const [name, column] of headers) setHeader(template, name, typeof column === 'string' ? column : '')
   const varying = headers.filter(([, column]) => typeof column !== 'string')
   return {
-    keyAt: (row) => textAt(keys, row),
-    headersAt: (row) => {
+    keyAt: (row: number) => textAt(keys, row),
+    headersAt: (row: number) => {
       // Copying an object with all names in place costs 0.07 µs; adding the names one by one costs 2 µs.
       const own = { ...template }
       for (const [name, column] of varying) {
@@ -49,7 +42,7 @@ export function packedRows(json: string, count: number): PackedRows {
       }
       return own
     },
-    valueAt: (row) => textAt(values, row)
+    valueAt: (row: number) => textAt(values, row)
   }
 }
 
@@ -87,6 +80,4 @@ function columnOf(texts: readonly (string | null)[]): Column {
   return typeof first === 'string' && texts.every((text) => text === first) ? first : texts
 }
 
-function textAt(column: Column, row: number): string {
-  return typeof column === 'string' ? column : (column[row] ?? '')
-}
+const textAt = (column: Column, row: number): string => (typeof column === 'string' ? column : (column[row] ?? ''))

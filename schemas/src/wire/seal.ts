@@ -72,9 +72,7 @@ export function peopleOfValue(value: string): number[] {
 }
 
 /** Returns whether only a newer program can open this value. */
-export function isOfNewerSeal({ version }: SealedValue): boolean {
-  return version > VERSION
-}
+export const isOfNewerSeal = ({ version }: SealedValue): boolean => version > VERSION
 
 /** Decrypts a value with these keys. Throws when it was sealed with other keys or for another place, or is damaged. */
 export function openSealed({ sealed }: SealedValue, place: SealedPlace, keys: readonly Uint8Array[]): string {
@@ -90,9 +88,7 @@ export function openSealed({ sealed }: SealedValue, place: SealedPlace, keys: re
 }
 
 /** JSON has no line break, so place and text cannot run into one another. */
-function boundTo({ topic, id }: SealedPlace): Buffer {
-  return Buffer.from(`${VERSION}\n${topic}\n${id}\n`)
-}
+const boundTo = ({ topic, id }: SealedPlace): Buffer => Buffer.from(`${VERSION}\n${topic}\n${id}\n`)
 
 function keyOf(keys: readonly Uint8Array[]): Uint8Array {
   const [first] = keys

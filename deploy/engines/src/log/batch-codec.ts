@@ -85,16 +85,13 @@ export function stampBatch(batch: Buffer, stamp: Pick<BatchFrame, 'appendedAtMs'
   batch.writeUInt32LE(checksumOf(batch), CHECKSUM_AT)
 }
 
-function checksumOf(batch: Buffer): number {
-  return crc32(batch.subarray(FRAME_BYTES), crc32(batch.subarray(0, CHECKSUM_AT)))
-}
+const checksumOf = (batch: Buffer): number => crc32(batch.subarray(FRAME_BYTES), crc32(batch.subarray(0, CHECKSUM_AT)))
 
 /** Returns the frame of a stored batch. Throws if the bytes are not a batch, or are of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {
   const format = batch[0] ?? 0
-  if (format !== FRAME_FORMAT || batch.length < FRAME_BYTES) {
+  if (format !== FRAME_FORMAT || batch.length < FRAME_BYTES)
     throw new Error(`a batch of the log has format ${format}, expected ${FRAME_FORMAT}: use a newer program`)
-  }
   return {
     records: batch.readUInt32LE(1),
     appendedAtMs: batch.readUIntLE(9, 6),

@@ -20,9 +20,8 @@ export function storedHeads(batches: Batches): LogHead[] {
     const [topic, epoch, partition] = some.key
     after = [topic, epoch, partition, Number.MAX_SAFE_INTEGER]
     const newest = { start: after, end: [topic, epoch, partition], reverse: true, limit: 1 }
-    for (const { key, value } of batches.getRange(newest)) {
+    for (const { key, value } of batches.getRange(newest))
       heads.push({ topic, epoch, partition, next: key[3] + frameOf(value).records })
-    }
   }
 }
 

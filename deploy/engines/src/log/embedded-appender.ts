@@ -61,11 +61,10 @@ export function openAppender(store: Store, options: Retention): Appender {
   }
   const commitAll = async (): Promise<void> => {
     while (waiting.length > 0) await commitNext(store, epoch, waiting)
-    if (store.now() - trimmedAtMs >= TRIM_INTERVAL_MS) {
+    if (store.now() - trimmedAtMs >= TRIM_INTERVAL_MS)
       await trim().catch(() => {
         // A failed deletion is retried after the next interval; the appends are safe.
       })
-    }
   }
   const startCommitting = (): void => {
     committing ??= commitAll().finally(() => {
@@ -75,9 +74,8 @@ export function openAppender(store: Store, options: Retention): Appender {
   }
   const enqueue = async (topic: string, pack: () => WaitingAppend['packed']): Promise<void> => {
     assertTopicName(topic)
-    if (waiting.length >= WAITING_APPENDS_MAX) {
+    if (waiting.length >= WAITING_APPENDS_MAX)
       throw new Error(`${WAITING_APPENDS_MAX} appends wait for the log at ${store.path}: append more slowly`)
-    }
     const packed = pack()
     packed.catch(() => {
       // The commit awaits it in its turn.
@@ -113,9 +111,8 @@ async function packAll(
   const byPartition = new Map<number, LogMessage[]>()
   for (const message of messages) {
     const characters = message.key.length + message.value.length
-    if (characters > MESSAGE_CHARACTERS_MAX) {
+    if (characters > MESSAGE_CHARACTERS_MAX)
       throw new Error(`a message has ${characters} characters, the log accepts up to ${MESSAGE_CHARACTERS_MAX}`)
-    }
     const partition = partitionOf(message.key, partitions)
     const rows = byPartition.get(partition)
     if (rows === undefined) byPartition.set(partition, [message])
@@ -220,9 +217,8 @@ async function freeBytes(path: string): Promise<number> {
 /** Returns the reason of a failed write: LMDB says "Input/output error" when the disk is full. */
 async function writeFailure(store: Store, error: unknown): Promise<Error> {
   let cause = error
-  if (error instanceof Error && 'commitError' in error) {
+  if (error instanceof Error && 'commitError' in error)
     cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason)
-  }
   const free = await freeBytes(store.path)
   const isFull = isFailure(cause, 'no_space') || free < LOG_FREE_BYTES_MIN
   const why = isFull ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})` : errorMessage(cause)

@@ -232,22 +232,20 @@ function agreeOnEpochs(
 ): Store['epochs'] {
   return root.transactionSync(() => {
     const format = meta.get('format') ?? String(DIRECTORY_FORMAT)
-    if (format !== String(DIRECTORY_FORMAT)) {
+    if (format !== String(DIRECTORY_FORMAT))
       throw new Error(
         `the log at ${path} has format ${format}, this program reads ${DIRECTORY_FORMAT}: use the program that wrote it`
       )
-    }
     const epochs = new Map<number, number>(JSON.parse(meta.get('epochs') ?? '[]'))
     const newest = Math.max(0, ...epochs.keys())
     const step = randomInt(1, 2 + Math.floor((EPOCH_MAX - newest) * NEXT_EPOCHS))
     const epoch = requested === 'next' ? newest + step : Math.max(newest, requested)
     assertWithin('epoch', epoch, 0, EPOCH_MAX)
     const known = epochs.get(epoch)
-    if (known !== undefined && known !== partitions) {
+    if (known !== undefined && known !== partitions)
       throw new Error(
         `the log at ${path} has ${known} partitions in epoch ${epoch}, requested were ${partitions}: raise the epoch`
       )
-    }
     epochs.set(epoch, partitions)
     if (known === undefined) {
       meta.putSync('format', String(DIRECTORY_FORMAT))

@@ -76,13 +76,12 @@ export function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogO
   }
   const send = async (group: readonly WaitingAppend[]): Promise<void> => {
     const sender = await patiently(connected, () => isAtRest, options.patienceMs)
-    for (const messages of requestsOf(topicMessages(group, topicPrefix))) {
+    for (const messages of requestsOf(topicMessages(group, topicPrefix)))
       await sender.sendBatch({
         acks: -1,
         compression: kafkajs().CompressionTypes.GZIP,
         topicMessages: messages
       })
-    }
   }
   const sendAll = async (): Promise<void> => {
     while (waiting.length > 0) {
@@ -109,9 +108,8 @@ export function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogO
     async append(topic, messages) {
       assertTopicName(topic)
       if (messages.length === 0) return
-      if (waiting.length >= WAITING_APPENDS_MAX) {
+      if (waiting.length >= WAITING_APPENDS_MAX)
         throw new Error(`${WAITING_APPENDS_MAX} appends wait for Kafka at ${brokers.join(',')}: append more slowly`)
-      }
       await new Promise<void>((resolve, reject) => {
         waiting.push({ topic, messages, resolve, reject })
         startSending()
@@ -157,9 +155,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-function charactersOf({ key, value }: LogMessage): number {
-  return key.length + value.length
-}
+const charactersOf = ({ key, value }: LogMessage): number => key.length + value.length
 
 type TopicMessages = { readonly topic: string; readonly messages: LogMessage[] }
 

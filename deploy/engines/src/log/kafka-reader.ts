@@ -424,9 +424,7 @@ class Session {
 }
 
 /** Returns the age of metadata at which new partitions are noticed. */
-export function metadataMs({ metadataMs = METADATA_MS }: KafkaReaderOptions): number {
-  return metadataMs
-}
+export const metadataMs = ({ metadataMs = METADATA_MS }: KafkaReaderOptions): number => metadataMs
 
 function fresh(topic: string, partition: number): Holding {
   return {
@@ -441,6 +439,4 @@ function fresh(topic: string, partition: number): Holding {
   }
 }
 
-function nameOf(topic: string, partition: number): string {
-  return `${topic}/${partition}`
-}
+const nameOf = (topic: string, partition: number): string => `${topic}/${partition}`

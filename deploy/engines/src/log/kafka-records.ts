@@ -98,9 +98,8 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 
 function crc32C(bytes: Uint8Array): number {
   let crc = -1
-  for (let i = 0; i < bytes.length; i += 1) {
+  for (let i = 0; i < bytes.length; i += 1)
     crc = (CRC_TABLE[(crc ^ (bytes[i] as number)) & 0xff] as number) ^ (crc >>> 8)
-  }
   return ~crc >>> 0
 }
 

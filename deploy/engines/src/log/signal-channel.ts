@@ -4,18 +4,10 @@ import { BroadcastChannel } from 'node:worker_threads'
 const POLL_MS = 1000
 
 /** Wakes all readers of one log in every thread of this process. Keeps no process alive. */
-export type SignalChannel = {
-  /** Notifies all threads of an append. */
-  notify(): void
-  /** Returns the number of signals so far. */
-  received(): number
-  /** Resolves at a signal after the first `received` ones, when `signal` aborts, or after a second. */
-  wait(received: number, signal: AbortSignal): Promise<void>
-  close(): void
-}
+export type SignalChannel = ReturnType<typeof openSignalChannel>
 
 /** Opens the channel of the log at `path`, an absolute path. */
-export function openSignalChannel(path: string): SignalChannel {
+export function openSignalChannel(path: string) {
   const channel = new BroadcastChannel(`gamenet-log:${path}`)
   const waiting = new Set<() => void>()
   let signals = 0
@@ -27,12 +19,15 @@ export function openSignalChannel(path: string): SignalChannel {
   // Missing in the types of Node 20, although present since 15.4.
   ;(channel as unknown as { unref(): void }).unref()
   return {
+    /** Notifies all threads of an append. */
     notify() {
       wakeAll()
       channel.postMessage('appended')
     },
+    /** Returns the number of signals so far. */
     received: () => signals,
-    wait(received, signal) {
+    /** Resolves at a signal after the first `received` ones, when `signal` aborts, or after a second. */
+    wait(received: number, signal: AbortSignal): Promise<void> {
       if (signals > received || signal.aborted) return Promise.resolve()
       return new Promise((resolve) => {
         const wake = (): void => {

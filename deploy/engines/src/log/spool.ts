@@ -82,12 +82,11 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
         values.push(packedParcel(topic, batch))
       }
       const bytes = values.reduce((sum, value) => sum + value.length, 0)
-      if (held.bytes + bytes > bytesMax) {
+      if (held.bytes + bytes > bytesMax)
         throw new Error(
           `the spool at ${path} is full: ${held.bytes} of ${bytesMax} bytes wait in it, and the new messages have ` +
             `${bytes}; restore the log, or raise SPOOL_BYTES_MAX`
         )
-      }
       // Numbered and counted before the commit, so that concurrent puts neither share a number nor exceed the limit.
       const numbered = values.map((value) => ({ key: next++, value }))
       for (const value of values) count(value, 1)
@@ -138,9 +137,7 @@ function packedParcel(topic: string, batch: Buffer): Buffer {
   return Buffer.concat([Buffer.from([name.length]), name, batch])
 }
 
-function batchOf(value: Buffer): Buffer {
-  return value.subarray(1 + nameBytes(value))
-}
+const batchOf = (value: Buffer): Buffer => value.subarray(1 + nameBytes(value))
 
 function nameBytes(value: Buffer): number {
   const bytes = value[0]

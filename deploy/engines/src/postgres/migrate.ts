@@ -24,14 +24,13 @@ export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS)
     })
     const wanted = await postgrator.getMaxVersion()
     const found = await postgrator.getDatabaseVersion()
-    if (found > wanted) {
+    if (found > wanted)
       throw new Failure(
         'newer_store',
         `The PostgreSQL database was created by a newer program: it has migration ${found}, and this program knows ` +
           `up to ${wanted}. Start the newer program, or give this one another database (POSTGRES_URL, or DATA_DIR ` +
           'where it is embedded).'
       )
-    }
     return (await postgrator.migrate()).map(({ filename }) => filename.replace(/^.*[\\/]|\.sql$/g, ''))
   })
 

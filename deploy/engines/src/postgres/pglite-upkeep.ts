@@ -77,9 +77,8 @@ export const upkeep = async (
      WHERE age(d.datfrozenxid) > $1::int`,
     [freezeAtAge]
   )
-  for (const { name, is_ours: isOurs } of old.rows) {
+  for (const { name, is_ours: isOurs } of old.rows)
     await attempt(isOurs ? database.exec('VACUUM FREEZE') : dropTemplate(database, name))
-  }
   if (failures.length > 0) throw failures[0]
 }
 

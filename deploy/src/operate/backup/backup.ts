@@ -170,21 +170,19 @@ async function migrationsOf(tables: ClickHouse['control'], writes: Postgres): Pr
 
 async function refuseTarget(target: string, dataDirectory: string): Promise<void> {
   if (!isAbsolute(target)) throw new UsageError(`The backup's directory must be an absolute path; got ${target}.`)
-  if ((await isInside(target, dataDirectory)) || (await isInside(dataDirectory, target))) {
+  if ((await isInside(target, dataDirectory)) || (await isInside(dataDirectory, target)))
     throw new UsageError(
       `The backup cannot be written to ${target}: the data directory is ${dataDirectory}. Give a directory outside ` +
         `it, preferably on another disk.`
     )
-  }
   const names = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTDIR') return ignoreAbsent(error)
     throw new UsageError(`${target} is a file, or inside one; a backup needs a new or empty directory.`)
   })
-  if (names !== undefined && names.length > 0) {
+  if (names !== undefined && names.length > 0)
     throw new FailureError(
       `${target} is not empty (${names[0]}); a backup needs a new or empty directory. Give another one, or remove it.`
     )
-  }
   try {
     makeFolder(dirname(target))
   } catch (error) {
@@ -226,11 +224,10 @@ export async function refuseLowDisk(folder: string, needed: number): Promise<voi
 async function removeUnfinished(draft: string): Promise<void> {
   const names = await readdir(draft).catch(ignoreAbsent)
   if (names === undefined) return
-  if (names.length > 0 && !names.includes(UNFINISHED_FILE)) {
+  if (names.length > 0 && !names.includes(UNFINISHED_FILE))
     throw new FailureError(
       `${draft} is needed for the unfinished backup, and contains something else (${names[0]}). Move it away.`
     )
-  }
   await rm(draft, { recursive: true })
 }
 

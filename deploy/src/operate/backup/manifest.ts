@@ -19,9 +19,7 @@ export const DATA_FOLDER = 'data'
 export const UNFINISHED_FILE = 'unfinished'
 
 /** Returns the path of a backup's draft, next to its target. */
-export function draftOf(target: string): string {
-  return join(dirname(target), `${basename(target)}.unfinished`)
-}
+export const draftOf = (target: string): string => join(dirname(target), `${basename(target)}.unfinished`)
 
 /** Incremented when an older program can no longer restore a new backup. */
 export const BACKUP_FORMAT = 1
@@ -83,24 +81,21 @@ export async function readManifest(directory: string): Promise<Manifest> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (!/^(ENOENT|ENOTDIR)$/.test(errorCode(error))) throw error
   })
-  if (text === undefined) {
+  if (text === undefined)
     throw new FailureError(
       `${directory} is not a complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` ` +
         `wrote.`
     )
-  }
   const format = z.object({ format: z.int(), program: z.string() }).safeParse(parseJson(text))
-  if (format.success && format.data.format > BACKUP_FORMAT) {
+  if (format.success && format.data.format > BACKUP_FORMAT)
     throw new FailureError(
       `The backup ${directory} has format ${format.data.format}, written by version ${format.data.program}; this ` +
         `program reads formats up to ${BACKUP_FORMAT}. Restore it with that version.`
     )
-  }
   const manifest = Manifest.safeParse(parseJson(text))
   if (!manifest.success) throw damaged(directory, `${MANIFEST_FILE} cannot be read`)
-  if ((await hashOfFile(join(directory, ENTRIES_FILE)).catch(() => '')) !== manifest.data.sha256) {
+  if ((await hashOfFile(join(directory, ENTRIES_FILE)).catch(() => '')) !== manifest.data.sha256)
     throw damaged(directory, `${ENTRIES_FILE} is not the file of this backup`)
-  }
   return manifest.data
 }
 

@@ -10,8 +10,7 @@ const targets = new WeakMap<Engines, string>()
 /** Copies all data of an embedded service. One backup at a time. */
 export const backup = operation({
   name: 'backup',
-  method: 'POST',
-  path: '/backup',
+  route: 'POST /backup',
   /** New or empty. */
   input: z.strictObject({ directory: z.string() }),
   inputRule: 'The query parameter directory must be the absolute path of a directory',
@@ -19,16 +18,14 @@ export const backup = operation({
   result: BackupReport,
   run: async ({ engines, stopping }, { directory }, { onProgress }) => {
     const { directory: dataDirectory, log, clickhouse, isEmbedded } = engines
-    if (!isEmbedded || dataDirectory === undefined || log.files === undefined) {
+    if (!isEmbedded || dataDirectory === undefined || log.files === undefined)
       throw new UsageError(
         'This copies a service whose engines are all embedded; with KAFKA_BROKERS, CLICKHOUSE_URL or POSTGRES_URL ' +
           'back each server up with its own tools, in the order of docs/operators/backup.md.'
       )
-    }
     const target = targets.get(engines)
-    if (target !== undefined) {
+    if (target !== undefined)
       throw new FailureError(`A backup to ${target} is under way; wait for its end, or stop the service to end it.`)
-    }
     targets.set(engines, directory)
     try {
       const { backUp } = await import('./backup.js')

@@ -3,7 +3,7 @@ import { UsageError } from '../../config.js'
 import { runShown, withData } from '../../reach.js'
 import { dumpOf } from '../../terminal/printable-text.js'
 import type { Progress } from '../../terminal/progress.js'
-import { addCommand, print, type Terminal, table } from '../../terminal/terminal.js'
+import { addCommand, print, type Terminal, table, wholeNumber } from '../../terminal/terminal.js'
 import {
   DEAD_LETTER_CHOICE_MAX,
   DEAD_LETTER_LIST_MAX,
@@ -41,7 +41,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
     .option('--dropped', 'print dropped ones instead')
     .action(async ({ json, topic, limit, dropped = false }: ListOptions) => {
       const query = {
-        limit: limitOf(limit),
+        limit: wholeNumber('--limit', limit, 1, DEAD_LETTER_LIST_MAX),
         dropped,
         ...(topic === undefined ? {} : { topic })
       }
@@ -89,29 +89,21 @@ function choosing(parent: Command, name: string, description: string): Command {
 function choiceOf(topic: string | undefined, positions: readonly string[], options: Options): DeadLetterChoice {
   const { topic: allOf, all = false } = options
   if (all && allOf !== undefined && topic === undefined) return { topic: allOf, positions: 'all' }
-  if (all || allOf !== undefined || topic === undefined || positions.length === 0) {
+  if (all || allOf !== undefined || topic === undefined || positions.length === 0)
     throw new UsageError('Give either a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.')
-  }
-  if (positions.length > DEAD_LETTER_CHOICE_MAX) {
+  if (positions.length > DEAD_LETTER_CHOICE_MAX)
     throw new UsageError(
       `${positions.length} positions were given; at most ${DEAD_LETTER_CHOICE_MAX} can be named at once. Give fewer, ` +
         `or all by --topic ${topic} --all.`
     )
-  }
   return { topic, positions: positions.map(positionOf) }
 }
 
 function positionOf(text: string): Position {
   const [, epoch = '', partition = '', offset = ''] = /^(\d{1,5})\/(\d{1,5})\/(\d{1,15})$/.exec(text) ?? []
-  if (offset === '' || Number(epoch) > 65_535 || Number(partition) > 65_535) {
+  if (offset === '' || Number(epoch) > 65_535 || Number(partition) > 65_535)
     throw new UsageError(`A position is epoch/partition/offset, such as 1/0/17; got ${JSON.stringify(text)}.`)
-  }
   return { epoch: Number(epoch), partition: Number(partition), offset: Number(offset) }
-}
-
-function limitOf(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= DEAD_LETTER_LIST_MAX) return Number(text)
-  throw new UsageError(`--limit takes a whole number from 1 to ${DEAD_LETTER_LIST_MAX}; got ${JSON.stringify(text)}.`)
 }
 
 function progressOf({ retried, passedOver, refused }: RetryProgress): Progress {

@@ -76,8 +76,7 @@ const choiceBody = { as: 'json', bytesMax: CHOICE_BYTES_MAX } as const
 
 export const listDeadLetters = operation({
   name: 'list of dead letters',
-  method: 'GET',
-  path: '/dead-letters',
+  route: 'GET /dead-letters',
   input: z.strictObject({
     topic: z.string().exactOptional(),
     limit: z.coerce.number().pipe(z.int().min(1).max(DEAD_LETTER_LIST_MAX)).default(100),
@@ -97,8 +96,7 @@ export const listDeadLetters = operation({
 
 export const showDeadLetter = operation({
   name: 'dead letter',
-  method: 'GET',
-  path: '/dead-letters/:topic/:epoch/:partition/:offset',
+  route: 'GET /dead-letters/:topic/:epoch/:partition/:offset',
   input: z
     .strictObject({
       topic: z.string(),
@@ -121,8 +119,7 @@ export const showDeadLetter = operation({
 
 export const dropDeadLetters = operation({
   name: 'drop of dead letters',
-  method: 'POST',
-  path: '/dead-letters/drop',
+  route: 'POST /dead-letters/drop',
   input: DeadLetterChoice,
   inputRule: choiceRule,
   body: choiceBody,
@@ -143,8 +140,7 @@ export const dropDeadLetters = operation({
 /** Validates dead letters again. Resolves when the valid ones are in the answers, or after half a minute. */
 export const retryDeadLetters = operation({
   name: 'retry',
-  method: 'POST',
-  path: '/dead-letters/retry',
+  route: 'POST /dead-letters/retry',
   input: DeadLetterChoice,
   inputRule: choiceRule,
   body: choiceBody,

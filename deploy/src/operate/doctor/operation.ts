@@ -20,8 +20,7 @@ export type Check = z.infer<typeof Check>
 /** Checks what a service needs from its machine and engines. Changes nothing. */
 export const doctor = operation({
   name: 'doctor',
-  method: 'GET',
-  path: '/doctor',
+  route: 'GET /doctor',
   input: NoInput,
   result: z.array(Check),
   run: async (needs, _, context) => {
@@ -54,9 +53,7 @@ async function checked(check: string, run: () => Promise<string>): Promise<Check
   }
 }
 
-function nameOf({ names }: Engines, role: string): string {
-  return names[role] ?? role
-}
+const nameOf = ({ names }: Engines, role: string): string => names[role] ?? role
 
 async function versionOf({ clickhouse }: Engines): Promise<string> {
   const [row] = await clickhouse.control.rows('SELECT version() AS version')

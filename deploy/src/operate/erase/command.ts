@@ -58,12 +58,11 @@ function progressOf({ phase, done, total }: ErasureProgress): Progress {
 }
 
 function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ErasureReport): string {
-  if (!isEntered) {
+  if (!isEntered)
     return (
       'Nothing is stored about a user of this name; nothing was changed. Check the spelling (case does not matter); ' +
       'with --anyway, the name is ignored in pages and files from now on.'
     )
-  }
   return wasKnown
     ? `Erased: ${counted(rowsOfWrites, 'row')} of the write side and ${counted(rowsOfTables, 'row')} of the tables. ` +
         `The user's events in the log can no longer be read.`

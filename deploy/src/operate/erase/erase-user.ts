@@ -1,7 +1,10 @@
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
-import { discardDeletions } from '@gamenet/projector/erasure'
-import { nameKey, pause, topics } from '@gamenet/schemas'
+import { flushPath } from '@gamenet/engines/files'
+import { readAppliedErasures, SEAL_KEY_CACHE_MS, type Store, storeAppliedErasures, storeOver } from '@gamenet/projector'
+import { discardDeletions, readDetachedParts, readKnownFolders } from '@gamenet/projector/erasure'
+import { errorCode, nameKey, pause, topics } from '@gamenet/schemas'
 import { eraseRows, isKnownToTables, usersInTables } from '../../stores/erase-rows.js'
 import {
   addToLedger,
@@ -15,7 +18,6 @@ import {
   usersInWrites
 } from '../../stores/ledger.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
-import { emptyDetachedParts, removeUnknownTables } from './unread-files.js'
 
 export type EraseNeeds = {
   readonly writes: Postgres
@@ -119,9 +121,7 @@ export async function reapplyMissingErasures(
   return { completed, repeated: due.length - completed }
 }
 
-function hashesOf(erasures: readonly Erasure[]): string[] {
-  return erasures.map(({ nameHash }) => nameHash)
-}
+const hashesOf = (erasures: readonly Erasure[]): string[] => erasures.map(({ nameHash }) => nameHash)
 
 /** Readers of the log cache keys for a while; afterwards no event of the person is loaded. */
 async function waitForReaders(needs: EraseNeeds): Promise<void> {
@@ -158,4 +158,43 @@ async function finish({ tables, writes, onProgress }: EraseNeeds, nameHashes: re
     done.map(({ nameHash, erasedAt }) => ({ nameHash, erasedAtMs: erasedAt.getTime() }))
   )
   for (const { nameHash } of done.filter(({ doneAt }) => doneAt === null)) await markDone(writes, nameHash)
+}
+
+/**
+ * Removes the rows of all detached parts, which no statement reads; throws if this process does not own their files.
+ * Their empty folders stay: they record that a table has lost rows.
+ */
+export async function emptyDetachedParts(store: Store, { ownsFiles }: { readonly ownsFiles: boolean }): Promise<void> {
+  const detached = await store.do(readDetachedParts)
+  if (!ownsFiles && detached.length > 0) {
+    const parts = detached.map(({ table, part }) => `${table}/${part}`).join(', ')
+    throw new Error(`detached parts may contain rows of the person: drop them, and start again: ${parts}`)
+  }
+  for (const { path } of detached) {
+    for (const file of await readdir(path).catch(noneIfMissing))
+      await rm(join(path, file), { recursive: true, force: true })
+    await flushPath(path).catch(noneIfMissing)
+  }
+}
+
+/**
+ * Removes the files of tables that the engine does not know: their definitions were deleted by hand. Folders that
+ * changed since this process started may belong to a table that is being created.
+ */
+export async function removeUnknownTables(store: Store): Promise<void> {
+  const { root, folders } = await store.do(readKnownFolders)
+  for (const group of await readdir(join(root, 'store'), { withFileTypes: true })) {
+    if (!group.isDirectory()) continue
+    for (const name of await readdir(join(root, 'store', group.name))) {
+      const folder = join(root, 'store', group.name, name)
+      if (folders.has(name) || (await stat(folder)).mtimeMs >= performance.timeOrigin) continue
+      await rm(folder, { recursive: true })
+    }
+  }
+}
+
+/** A repair may drop the part meanwhile. */
+function noneIfMissing(error: unknown): never[] {
+  if (errorCode(error) === 'ENOENT') return []
+  throw error
 }

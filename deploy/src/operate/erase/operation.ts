@@ -28,8 +28,7 @@ export type Erasure = z.infer<typeof Erasure>
  */
 export const erase = operation({
   name: 'erasure',
-  method: 'POST',
-  path: '/erasures',
+  route: 'POST /erasures',
   input: z.strictObject({ username: z.string(), anyway: Flag.default(false) }),
   inputRule: 'The query takes anyway as true or false; the body is the username',
   // Addresses appear in logs of proxies and shells; bodies do not.
@@ -65,8 +64,7 @@ export const erase = operation({
 /** The ledger of erasures. */
 export const listErasures = operation({
   name: 'list of erasures',
-  method: 'GET',
-  path: '/erasures',
+  route: 'GET /erasures',
   input: NoInput,
   result: z.array(Erasure),
   run: async ({ engines }) => {

@@ -37,8 +37,7 @@ const Input = z.strictObject({
 /** Writes the events that the log has at the call to a file on the machine of the process. */
 export const exportLog = operation({
   name: 'export of the log',
-  method: 'POST',
-  path: '/log/export',
+  route: 'POST /log/export',
   input: Input,
   inputRule: 'The query takes file (an absolute path), topics (comma-separated) and from (an instant)',
   progress: ExportProgress,

@@ -39,8 +39,7 @@ export type Gaps = z.infer<typeof Gaps>
 /** Stalled partitions and accepted gaps. */
 export const listGaps = operation({
   name: 'list of gaps',
-  method: 'GET',
-  path: '/gaps',
+  route: 'GET /gaps',
   input: NoInput,
   result: Gaps,
   needsLog: true,
@@ -53,8 +52,7 @@ export const listGaps = operation({
 /** Continues loading of a topic after the lost events. */
 export const acceptGap = operation({
   name: 'acceptance of a gap',
-  method: 'POST',
-  path: '/gaps/:topic/accept',
+  route: 'POST /gaps/:topic/accept',
   input: z.strictObject({ topic: z.string() }),
   result: z.array(StallStatus),
   needsLog: true,

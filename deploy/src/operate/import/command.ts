@@ -203,9 +203,7 @@ async function waitUntilReadable(operations: Operations, terminal: Terminal): Pr
 }
 
 /** Splits at commas that begin another `field=`; column names may contain commas. */
-function splitColumns(text: string): string[] {
-  return text.split(/,(?=[A-Za-z]+=)/)
-}
+const splitColumns = (text: string): string[] => text.split(/,(?=[A-Za-z]+=)/)
 
 function pairs(option: string, entries: readonly string[]): Record<string, string> {
   return Object.fromEntries(

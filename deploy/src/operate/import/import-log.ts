@@ -25,8 +25,7 @@ const ImportLogReport = z.object({
  */
 export const importLog = operation({
   name: 'import of a log',
-  method: 'POST',
-  path: '/log/import',
+  route: 'POST /log/import',
   input: z.strictObject({ content: z.custom<AsyncIterable<Uint8Array>>() }),
   body: { as: 'stream', field: 'content' },
   progress: ImportLogProgress,

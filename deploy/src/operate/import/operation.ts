@@ -50,8 +50,7 @@ type ImportInput = z.infer<typeof ImportInput>
 /** Publishes a file. The run ends with its client; the same request resumes it. */
 export const importFile = operation({
   name: 'import',
-  method: 'POST',
-  path: '/import',
+  route: 'POST /import',
   input: ImportInput,
   inputRule: 'The query parameter request must be the JSON of an import request',
   body: { as: 'stream', field: 'content' },
@@ -106,12 +105,11 @@ async function publishFile(
       throw new FailureError(`The import of ${file} ended with its command; the same command resumes it.`)
     if (isFailure(error, 'import_refused')) throw new UsageError(error.message)
     if (isFailure(error, 'import_cut_off')) throw new FailureError(error.message)
-    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error))) {
+    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error)))
       throw new FailureError(
         `The disk that stores the upload of ${file} is full; free some space and import again: published events ` +
           `stay, the rest follows.`
       )
-    }
     throw error
   } finally {
     if (importing !== undefined) needs.importing.delete(importing)

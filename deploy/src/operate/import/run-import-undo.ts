@@ -59,15 +59,13 @@ export async function undoImport(
 ): Promise<ImportUndoReport> {
   const { engines, projector, caughtUp, importing } = needs
   if (projector === undefined) throw notProjecting()
-  if (importing.has(importId)) {
+  if (importing.has(importId))
     throw new FailureError(`Import ${importId} is still being published; end its command first (Ctrl-C), then undo it.`)
-  }
   onProgress({ phase: 'waiting', done: 0, total: 0, etaSeconds: null })
   await caughtUp()
   const run = (await importRuns(needs)).find((each) => each.importId === importId)
-  if (run === undefined) {
+  if (run === undefined)
     throw new UsageError(`There is no import ${JSON.stringify(importId)}; gamenet import list shows all imports.`)
-  }
   const alreadyDone = run.retractedAt !== null && !run.isBeingRetracted
   if (alreadyDone) return { importId, topic: run.topic, published: run.published, alreadyDone }
   if (run.retractedAt === null) {

@@ -9,8 +9,7 @@ const CAUGHT_UP_MS_MAX = 600_000
 /** All imports in the tables, newest first. */
 export const listImports = operation({
   name: 'list of imports',
-  method: 'GET',
-  path: '/imports',
+  route: 'GET /imports',
   input: NoInput,
   result: z.array(ImportRun),
   run: async ({ engines, importing }) => {
@@ -22,8 +21,7 @@ export const listImports = operation({
 /** Undoes an import. An interrupted undo is completed when a service starts. */
 export const undoImport = operation({
   name: 'retraction',
-  method: 'POST',
-  path: '/imports/:importId/retract',
+  route: 'POST /imports/:importId/retract',
   input: z.strictObject({ importId: z.string() }),
   progress: ImportUndoProgress,
   result: ImportUndoReport,

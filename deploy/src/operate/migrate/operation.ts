@@ -4,8 +4,7 @@ import { NoInput, operation } from '../operation.js'
 /** Migrates the engines to the newest schema. */
 export const migrate = operation({
   name: 'migration',
-  method: 'POST',
-  path: '/migrate',
+  route: 'POST /migrate',
   input: NoInput,
   /** Names of migrations. */
   result: z.object({ applied: z.array(z.string()) }),

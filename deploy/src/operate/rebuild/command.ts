@@ -6,7 +6,7 @@ import { FailureError, UsageError } from '../../config.js'
 import { withData } from '../../reach.js'
 import { type Progress, showProgress } from '../../terminal/progress.js'
 import { addCommand, print, type Terminal, withHeartbeat } from '../../terminal/terminal.js'
-import type { Operations } from '../operation.js'
+import type { Operation, Operations } from '../operation.js'
 import { status } from '../status/operation.js'
 import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify, rateOf } from '../status/rebuild-text.js'
 import { rebuild } from './operation.js'
@@ -36,7 +36,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
     .option('--from-log', 'including a reload of the event tables from the log')
     .action(async (projection: string, { json, fromLog }: StartOptions) => {
       const reload = fromLog === true ? { isFromLog: true } : {}
-      const plan = await waitFor(terminal, (operations) => operations.run(rebuild.plan, { projection, ...reload }))
+      const plan = await waitFor(terminal, rebuild.plan, { projection, ...reload })
       print(terminal, json, plan, linesOfPlan(plan))
       if (plan.obstacles.length > 0) terminal.exitCode = 1
     })
@@ -52,7 +52,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
     })
   onProjection(parent, 'verify', 'compare old and new tables row by row; exit code 1 when they differ').action(
     async (projection: string, options: Options) => {
-      const report = await waitFor(terminal, (operations) => operations.run(rebuild.verify, { projection }))
+      const report = await waitFor(terminal, rebuild.verify, { projection })
       print(terminal, options.json, report, linesOfVerify(report))
       if (!report.isEqual) terminal.exitCode = 1
     }
@@ -65,7 +65,7 @@ function addPreview(parent: Command, terminal: Terminal): void {
     .addOption(new Option('--csv', 'print a CSV of the answers instead of text').conflicts('json'))
     .action(async (projection: string, { json, csv, key }: StartOptions & { csv?: boolean }) => {
       const input = { projection, ...(key === undefined ? {} : { key }) }
-      const preview = await waitFor(terminal, (operations) => operations.run(rebuild.preview, input))
+      const preview = await waitFor(terminal, rebuild.preview, input)
       print(terminal, json, preview, csv === true ? csvOfPreview(preview) : linesOfPreview(preview))
     })
 }
@@ -119,9 +119,7 @@ function addFilling(parent: Command, terminal: Terminal): void {
     .argument('<n>', 'events per second')
     .action(async (projection: string, rate: string, { json }: Options) => {
       const eventsPerSecond = rateFrom(rate, 0)
-      const status = await waitFor(terminal, (operations) =>
-        operations.run(rebuild.rate, { projection, rate: eventsPerSecond })
-      )
+      const status = await waitFor(terminal, rebuild.rate, { projection, rate: eventsPerSecond })
       print(terminal, json, status, linesOfStatus(status))
     })
   changing(parent, terminal, 'pause', 'pause a rebuild')
@@ -147,7 +145,7 @@ function addSwapping(parent: Command, terminal: Terminal): void {
         ...(options.acceptDifferences === true ? { acceptDifferences: true } : {}),
         ...(file === undefined ? {} : { expect: await previewFile(file) })
       }
-      const report = await waitFor(terminal, (operations) => operations.run(rebuild.swap, { projection, ...accepted }))
+      const report = await waitFor(terminal, rebuild.swap, { projection, ...accepted })
       print(terminal, options.json, report, [
         swappedLine(`The new tables of ${projection} serve`, report),
         `The old ones are kept: \`gamenet rebuild rollback ${projection}\` undoes the swap, \`drop\` deletes them.`
@@ -155,7 +153,7 @@ function addSwapping(parent: Command, terminal: Terminal): void {
     })
   onProjection(parent, 'rollback', 'undo a swap: the old tables catch up and serve again').action(
     async (projection: string, options: Options) => {
-      const report = await waitFor(terminal, (operations) => operations.run(rebuild.rollback, { projection }))
+      const report = await waitFor(terminal, rebuild.rollback, { projection })
       print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
     }
   )
@@ -187,15 +185,17 @@ function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {
 
 function changing(parent: Command, terminal: Terminal, verb: 'pause' | 'cancel' | 'drop', description: string): void {
   onProjection(parent, verb, description).action(async (projection: string, { json }: Options) => {
-    const status = await waitFor(terminal, (operations) => operations.run(rebuild[verb], { projection }))
+    const status = await waitFor(terminal, rebuild[verb], { projection })
     print(terminal, json, status, linesOfStatus(status))
   })
 }
 
 /** Runs a possibly slow operation without progress. */
-function waitFor<Answer>(terminal: Terminal, run: (operations: Operations) => Promise<Answer>): Promise<Answer> {
-  return withData(terminal, (operations) => withHeartbeat(terminal, run(operations)))
-}
+const waitFor = <Input, Result>(
+  terminal: Terminal,
+  operation: Operation<Input, unknown, Result>,
+  input: NoInfer<Input>
+) => withData(terminal, (operations) => withHeartbeat(terminal, operations.run(operation, input)))
 
 const POLL_MS = 500
 /** A rebuild of one key takes a second or two. */

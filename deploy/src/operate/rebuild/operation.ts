@@ -46,8 +46,7 @@ const Rate = z.coerce.number().int().nonnegative()
 export const rebuild = {
   list: operation({
     name: 'list of rebuilds',
-    method: 'GET',
-    path: '/rebuilds',
+    route: 'GET /rebuilds',
     input: NoInput,
     result: z.array(RebuildStatus),
     endsWith: 'projector',
@@ -149,8 +148,7 @@ function action<Input extends { readonly projection: string }, Result>(
   const { input, result, body, isFilling = false, run } = declared
   return operation({
     name: `rebuild ${verb}`,
-    method: 'POST',
-    path: `/rebuilds/:projection/${verb}`,
+    route: `POST /rebuilds/:projection/${verb}`,
     input,
     ...(body === undefined ? {} : { body }),
     inputRule:

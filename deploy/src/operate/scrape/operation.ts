@@ -25,26 +25,21 @@ export type ScrapeProgress = z.infer<typeof ScrapeProgress>
 /** Runs a source, or all of them, now. Joins a run in progress, and does not end with the client. */
 export const scrape = operation({
   name: 'scrape',
-  method: 'POST',
-  path: '/scrape/:source',
+  route: 'POST /scrape/:source',
   /** A source, or `all`. */
   input: z.strictObject({ source: z.string() }),
   progress: ScrapeProgress,
   result: z.array(ScrapeReport),
   endsWith: 'ingest',
   run: async ({ ingest }, { source }, { onProgress }) => {
-    if (ingest === undefined) {
+    if (ingest === undefined)
       throw new UsageError('This process does not scrape; ask one that does (gamenet start or ingest).')
-    }
-    if (source !== 'all' && !isSource(source)) {
+    if (source !== 'all' && !isSource(source))
       throw new UsageError(
         `There is no source ${JSON.stringify(source)}; there are ${SCRAPE_SOURCES.join(', ')} and all.`
       )
-    }
     return await ingest.runNow(source, onProgress)
   }
 })
 
-function isSource(name: string): name is ScrapeSource {
-  return SCRAPE_SOURCES.some((source) => source === name)
-}
+const isSource = (name: string): name is ScrapeSource => SCRAPE_SOURCES.some((source) => source === name)

@@ -9,7 +9,7 @@ import { FailureError, UsageError } from '../../config.js'
 import { withData } from '../../reach.js'
 import type { SqlSnapshot } from '../../stores/snapshot-report.js'
 import { signalled } from '../../terminal/signalled.js'
-import { addCommand, print, type Terminal, writeContent } from '../../terminal/terminal.js'
+import { addCommand, print, type Terminal, wholeNumber, writeContent } from '../../terminal/terminal.js'
 import { takeSqlSnapshot } from './operation.js'
 
 const SECONDS_MAX = 86_400
@@ -196,9 +196,4 @@ function parameterOf(text: string): [string, string] {
   const at = text.indexOf('=')
   if (at < 1) throw new UsageError(`--param takes name=value; got ${JSON.stringify(text)}.`)
   return [text.slice(0, at), text.slice(at + 1)]
-}
-
-function wholeNumber(option: string, text: string, min: number, max: number): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
-  throw new UsageError(`${option} takes a whole number from ${min} to ${max}; got ${JSON.stringify(text)}.`)
 }

@@ -6,20 +6,18 @@ import { operation } from '../operation.js'
 /** Makes hard links to the tables of the datasets, for a command on the same machine. */
 export const takeSqlSnapshot = operation({
   name: 'snapshot for SQL',
-  method: 'POST',
-  path: '/sql/snapshot',
+  route: 'POST /sql/snapshot',
   /** The process of the command: a later snapshot removes those of ended processes. */
   input: z.strictObject({ pid: z.coerce.number().pipe(z.int().min(1)) }),
   inputRule: 'The query parameter pid must be the id of the process that reads the snapshot',
   result: SqlSnapshot,
   run: async ({ engines, damage }, { pid }) => {
     const { directory, clickhouse, names } = engines
-    if (directory === undefined || names.tables !== 'chDB') {
+    if (directory === undefined || names.tables !== 'chDB')
       throw new UsageError(
         'gamenet sql reads embedded tables; these are on a ClickHouse server. `gamenet migrate --analyst` creates a ' +
           'user there, for any client of ClickHouse.'
       )
-    }
     const damaged = (await damage.tables.inUse()).map(({ table }) => table)
     if (damaged.length > 0)
       throw new FailureError(

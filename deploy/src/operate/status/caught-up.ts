@@ -19,8 +19,7 @@ export type CaughtUpReport = z.infer<typeof CaughtUpReport>
 /** Waits until the tables contain everything that the log held at the call, or until the timeout. */
 export const caughtUp = operation({
   name: 'wait for the tables',
-  method: 'GET',
-  path: '/caught-up',
+  route: 'GET /caught-up',
   input: z.strictObject({ seconds: z.coerce.number().min(0).max(CAUGHT_UP_SECONDS_MAX) }),
   inputRule: `seconds must be a number from 0 to ${CAUGHT_UP_SECONDS_MAX}`,
   result: CaughtUpReport,

@@ -120,9 +120,7 @@ function clickhouseLines(clickhouse: Status['clickhouse']): string[] {
   return [`ClickHouse was started again ${counted(restarts, 'time')}; its process is ${pid ?? 'not running now'}`]
 }
 
-function secondsText(seconds: number | null): string {
-  return seconds === null ? '?' : `${Math.round(seconds)} s`
-}
+const secondsText = (seconds: number | null): string => (seconds === null ? '?' : `${Math.round(seconds)} s`)
 
 function erasureLines(erasures: Status['erasures']): string[] {
   if (erasures === null || erasures.pending === 0) return []

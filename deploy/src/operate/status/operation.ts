@@ -83,8 +83,7 @@ const STARTED_AT = shownInstant(Math.round(performance.timeOrigin))
 
 export const status = operation({
   name: 'status',
-  method: 'GET',
-  path: '/status',
+  route: 'GET /status',
   input: NoInput,
   result: Status,
   run: async (needs) => {

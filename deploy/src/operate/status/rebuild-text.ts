@@ -69,9 +69,7 @@ function stateOf({ state, until, isByRecording, retracts, isAutomatic }: Rebuild
   return until === null ? state : `${state}, ${isByRecording ? 'recorded ' : ''}until ${until}`
 }
 
-export function linesOfStatus(rebuild: RebuildStatus): string[] {
-  return [...linesOfList([rebuild]), ...nextStep(rebuild)]
-}
+export const linesOfStatus = (rebuild: RebuildStatus): string[] => [...linesOfList([rebuild]), ...nextStep(rebuild)]
 
 /** Returns the commands that an operator may run next. */
 function nextStep({ projection, state, until, key, tables, verification }: RebuildStatus): string[] {
@@ -143,9 +141,7 @@ function linesOfDifference({ table: name, key, live, fresh, columns, events }: D
   ]
 }
 
-function shown(value: unknown): string {
-  return JSON.stringify(value) ?? 'nothing'
-}
+const shown = (value: unknown): string => JSON.stringify(value) ?? 'nothing'
 
 export function rateOf({ eventsPerSecond }: RebuildProgress): string {
   return eventsPerSecond === null ? 'no rate yet' : `${Math.round(eventsPerSecond)} events/s`

@@ -1,5 +1,5 @@
 import type { Postgres, Queries } from '@gamenet/engines'
-import { Refusal } from '@gamenet/schemas'
+import { isOfFullDisk } from '../../data-directory/disk-errors.js'
 import { reasonOf } from '../../stores/damage.js'
 import type { Finding } from '../../stores/damage-report.js'
 import { RESTORE } from '../../stores/engine-failures.js'
@@ -35,11 +35,6 @@ export async function damageOfWrites(writes: Postgres, isEmbedded: boolean): Pro
     })
   }
   return damages
-}
-
-/** Whether PostgreSQL had no space for a statement, which is not damage. */
-export function isOfFullDisk(error: unknown): boolean {
-  return error instanceof Refusal && error.code === 'disk_full'
 }
 
 type Relation = {

@@ -6,8 +6,7 @@ import { notProjecting } from '../rebuild/operation.js'
 /** Reads all stored data and verifies its checksums; the service rebuilds damaged tables. */
 export const verify = operation({
   name: 'verification',
-  method: 'POST',
-  path: '/verify',
+  route: 'POST /verify',
   input: z.strictObject({ deep: Flag.default(false) }),
   inputRule: 'The query takes deep as true or false',
   progress: VerifyProgress,

@@ -64,7 +64,7 @@ function event<const Kind extends keyof typeof DATA>(kind: Kind) {
       kind: z.literal(kind),
       happenedAt: ShownInstant,
       knownAt: ShownInstant.meta({
-        description: 'Later than `happenedAt` for an imported event: when its import began.'
+        description: 'When the log took the event, as `knownAt` of other endpoints: later than `happenedAt`.'
       }),
       data: DATA[kind]
     })

@@ -308,7 +308,8 @@ const keysAround = query({
   row: z.object({ kind: z.enum(['board', 'player', 'user']), text: z.string() }),
   sql: `
     WITH entry AS (
-      SELECT concat(e.title_id, '/', toString(e.leaderboard_id)) AS board, e.player AS player, e.player_key AS player_key
+      SELECT concat(e.title_id, '/', toString(e.leaderboard_id)) AS board, e.player AS player,
+        e.player_key AS player_key
       FROM {leaderboard_entry: Identifier} AS e
       WHERE e.title_id IN {titles: Array(String)} OR board IN {boards: Array(String)}
     ),

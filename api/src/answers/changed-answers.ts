@@ -114,11 +114,7 @@ async function differ(before: AnswersOf, after: AnswersOf, endpoint: Endpoint, g
 }
 
 function ranked(answers: ChangedAnswer[]): ChangedAnswer[] {
-  const order = (a: ChangedAnswer, b: ChangedAnswer) => {
-    const kind = EFFECTS.find((each) => a.effect[each] !== b.effect[each])
-    return kind === undefined ? 0 : b.effect[kind] - a.effect[kind]
-  }
-  return answers.sort(order)
+  return answers.sort((a, b) => EFFECTS.map((each) => b.effect[each] - a.effect[each]).find((by) => by !== 0) ?? 0)
 }
 
 type Given = Readonly<Record<string, unknown>>

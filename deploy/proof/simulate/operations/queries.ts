@@ -1,9 +1,4 @@
-import {
-  recordedChanges,
-  recordedRetractions,
-  recordedTitleCounts,
-  recordingEvents
-} from '@gamenet/api/internals'
+import { recordedChanges, recordedRetractions, recordedTitleCounts, recordingEvents } from '@gamenet/api/internals'
 import { BOARD_STATES, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
 import type { ReadTable, Row } from '../tables/replacing-table.js'
 

@@ -4,7 +4,7 @@
  */
 
 export { type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
-export { importStarts, recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
+export { recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
 export type { PartitionPlace } from './request/cursor.js'
 export { identityOf } from './request/etag.js'
 export { readFeed } from './routes/change-feed.js'

@@ -6,7 +6,7 @@ import type { ApiNeeds } from '../src/app.js'
 import { catalogCache } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { openStoredTables, type StoredTables, time } from './stored-tables.js'
-import { type Teardown, TestTables, testApp } from './support/test-app.js'
+import { servingAt, type Teardown, TestTables, testApp } from './support/test-app.js'
 
 /** The current instant in the tests of boards. */
 export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
@@ -23,7 +23,9 @@ export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
   const tables = model.clickhouse.readers
   const { changes, stored } = new TestTables()
   const positions: ReaderPosition[] = []
-  const versions = new DataVersions({ changes: stored })
+  /** The count of swaps, all to tables with these names. */
+  const pointers = { counter: 0 }
+  const versions = new DataVersions({ changes: stored, serving: async () => servingAt(0, pointers.counter) })
   const catalog = catalogCache({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
   const clock = { nowMs: NOW_MS }
   const { app } = await testApp(t, {
@@ -42,6 +44,7 @@ export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
     clock,
     versions,
     changes,
+    pointers,
     /** Positions of readers of the log. */
     positions,
     /** Notifies the API of changed projections, as `name` (every key) or `name:key`. */

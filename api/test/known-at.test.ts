@@ -1,4 +1,4 @@
-import { deepStrictEqual } from 'node:assert'
+import { deepStrictEqual, equal } from 'node:assert'
 import { type EntryEvent, historyOf, newestSamples, recordsOf, rollupsOf, runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -280,6 +280,103 @@ test('a board and its records as known at any instant equal the plain fold of th
 function plain({ recordedMs: _recorded, lateMs: _late, importId: _import, ...state }: Entry): State {
   return state
 }
+
+test('tags of counts, a board and records change by an erasure and an undo before the instant, and by nothing else', async (t) => {
+  const api = await openBoardApi(t, { foldRecords: plainRecords })
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  const atMs = FIRST_MS + HOUR_MS
+  const recording = { recordedMs: FIRST_MS, lateMs: null, importId: '' }
+  const late = { ...recording, recordedMs: atMs + 1 }
+  const entry = (playerName: string, rating: string, more: Recording): Entry => ({
+    ...{ playerName, rating, occurrence: 1, timeMs: null, statedRank: null, order: null, step: null, details: '' },
+    ...{ isGone: false, atMs: FIRST_MS + MINUTE_MS, offset: Number(rating) / 10, ...more }
+  })
+  const count = (value: number, more: Recording): Counted => ({ key: TITLE, ms: FIRST_MS + value, value, ...more })
+  const counts = [count(1, recording), count(2, { ...recording, importId: 'a' })]
+  const entries = [
+    entry('ann', '0', recording),
+    entry('bob', '10', { ...recording, importId: 'a' }),
+    entry('cleo', '20', { ...recording, importId: 'b' })
+  ]
+  const paths = [
+    `${SERIES.title_count.path}?from=${iso(FIRST_MS)}&to=${iso(atMs)}&resolution=raw`,
+    `/api/game/halo/leaderboards/1?asOf=${iso(atMs)}`,
+    '/api/game/halo/leaderboards/1?limit=5',
+    '/api/game/halo/leaderboards/1/records?limit=5'
+  ]
+  const spelled = (instant: string) =>
+    Promise.all(paths.map((path) => api.get(`${path}&knownAt=${encodeURIComponent(instant)}`)))
+  const tags = async () => {
+    await api.changed('title-count', 'leaderboard', 'leaderboard-history', 'import-retraction', 'title')
+    const answers = await spelled(iso(atMs))
+    for (const answer of answers) equal(answer.statusCode, 200, answer.body)
+    return answers.map(({ headers }) => String(headers.etag))
+  }
+  const tagsOf = async (events: readonly Counted[], states: readonly Entry[], undos: Undos) => {
+    await emptyAll(api.model)
+    // The later one keeps both undos.
+    await storeCounts(api.model, 'title_count', events, undos)
+    await api.model.empty(['event_import_retraction'])
+    await storeBoard(api.model, states, undos)
+    return await tags()
+  }
+  const none = { a: null, b: null }
+  const first = await tagsOf(counts, entries, none)
+  t.equal(new Set(first).size, paths.length)
+  const more = [
+    [...counts, count(3, late), { ...count(1, late), value: 9 }],
+    [...entries, entry('ann', '30', late)]
+  ] as const
+  t.same(await tagsOf(...more, none), first, 'events that are recorded later')
+  t.same(await tagsOf(...more, { a: atMs + 1, b: atMs + MINUTE_MS }), first, 'undos that are recorded later')
+  api.pointers.counter += 1
+  t.same(await tags(), first, 'a swap of rebuilt tables')
+
+  const undone = await tagsOf(...more, { a: atMs, b: atMs + 1 })
+  for (const [n, tag] of undone.entries()) t.not(tag, first[n], `an undo that was recorded before: ${paths[n]}`)
+  const left = more[1].map((each) =>
+    each.playerName === 'ann' ? { ...each, playerName: 'nobody', isGone: true } : each
+  )
+  const [countsTag, ...erased] = await tagsOf(more[0], left, { a: atMs, b: atMs + 1 })
+  t.equal(countsTag, undone[0], 'counts are of nobody')
+  for (const [n, tag] of erased.entries()) t.not(tag, undone[n + 1], `an erasure: ${paths[n + 1]}`)
+
+  const second = iso(atMs).slice(0, 19)
+  const shifted = iso(atMs + 2 * HOUR_MS).slice(0, 19)
+  const spellings = [
+    `${second}Z`,
+    `${second}z`,
+    `${second.replace('T', 't')}Z`,
+    `${second}.000Z`,
+    `${second}.000000999Z`
+  ]
+  for (const same of [...spellings, `${second}+00:00`, `${shifted}+02:00`, `${shifted}+0200`, `${shifted}+02`]) {
+    const answers = await spelled(same)
+    t.same(
+      answers.map(({ headers }) => headers.etag),
+      [countsTag, ...erased],
+      same
+    )
+  }
+  const day = await Promise.all([
+    ...['2026-03-14', '2026-03-13T23:00:00Z'].map((at) => api.get(`${paths[2]}&knownAt=${at}&tz=Europe/Berlin`))
+  ])
+  t.same(day[0]?.body, day[1]?.body, 'a day begins in the zone of the question')
+  for (const wrong of [second, `${second} Z`, `${second}+25:00`, '1773518400', '1969-12-31T23:59:59Z', iso(NOW_MS + 1)])
+    for (const answer of await spelled(wrong)) t.equal(answer.statusCode, 400, wrong)
+  t.same(
+    (await spelled(iso(NOW_MS))).map(({ statusCode }) => statusCode),
+    paths.map(() => 200),
+    'now has been'
+  )
+  const before = await spelled(iso(FIRST_MS - 1))
+  t.same(
+    before.map(({ statusCode }) => statusCode),
+    [200, 404, 404, 404],
+    'before the first event'
+  )
+  t.same(before[0]?.json(), [])
+})
 
 test('nothing but what was known changes an answer and its tag; other endpoints name those with knownAt', async (t) => {
   const api = await openBoardApi(t)

@@ -1,3 +1,4 @@
+import { equal } from 'node:assert'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { nameKey, type ReaderPosition } from '@gamenet/schemas'
 import { endpoints } from '../src/routes/endpoints.js'
@@ -84,7 +85,7 @@ export class StreamWorld {
       this.#next.set(partitionId, offset + 1)
       this.#number += 1
       const at = time(FIRST_MS + this.#number * 1000)
-      const head = [epoch, partition, offset, 'test', '', at]
+      const head = [epoch, partition, offset, 'test', '', at, time(FIRST_MS + this.#number * 1000 + RECORDING_MS)]
       const event = { epoch, partition, offset }
       const name = String(this.#number)
       if (kind === 'count') {
@@ -132,7 +133,7 @@ export class StreamWorld {
     this.#next.set('match/1/0', offset + 1)
     const counts = hosts.map(() => 1)
     await this.api.model.insert('event_match_list', COLUMNS.event_match_list ?? [], [
-      [1, 0, offset, 'test', '', time(FIRST_MS), TITLES[0], hosts, counts, counts]
+      [1, 0, offset, 'test', '', time(FIRST_MS), time(FIRST_MS + RECORDING_MS), TITLES[0], hosts, counts, counts]
     ])
     this.#storePositions()
     await this.api.changed('match-latest')
@@ -145,7 +146,7 @@ export class StreamWorld {
     this.#next.set(partitionId, offset + 1)
     const columns = [...HEAD, 'retracted_import_id', 'topic']
     await this.api.model.insert('event_import_retraction', columns, [
-      [epoch, 0, offset, 'test', '', time(FIRST_MS), importId, topic]
+      [epoch, 0, offset, 'test', '', time(FIRST_MS), time(FIRST_MS + RECORDING_MS), importId, topic]
     ])
     this.#storePositions()
     await this.api.changed('import-retraction')
@@ -188,7 +189,9 @@ export class StreamWorld {
   }
 }
 
-const HEAD = ['epoch', 'partition', 'offset', 'source', 'import_id', 'observed_at']
+/** Between an event and its recording by the log. */
+const RECORDING_MS = 250
+const HEAD = ['epoch', 'partition', 'offset', 'source', 'import_id', 'observed_at', 'recorded_at']
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   event_network_count: [...HEAD, 'registered', 'online', 'lobbies'],
   event_title_count: [...HEAD, 'title_id', 'online'],
@@ -289,9 +292,14 @@ export class TestListener {
   }
 }
 
-/** What names a received event, as {@link Recorded} has it. */
+/** What names a received event, as {@link Recorded} has it. Its `knownAt` is when the log took it. */
 export function nameOf({ kind, data: event }: Received): string {
-  const { data } = event as { data: { matches: { hostName: string }[]; [name: string]: unknown } }
+  const { data, happenedAt, knownAt } = event as {
+    data: { matches: { hostName: string }[]; [name: string]: unknown }
+    happenedAt: string
+    knownAt: string
+  }
+  equal(Date.parse(knownAt) - Date.parse(happenedAt), RECORDING_MS)
   switch (kind) {
     case 'match':
       return String(data.matches[0]?.hostName)

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { endpoints } from '@gamenet/api'
 import { openChdb } from '@gamenet/engines'
@@ -99,14 +99,20 @@ const EDITS: readonly Edit[] = [
 
 /** Changes rows of a stopped service; without values, removes them. */
 async function edit(directory: string, edits: readonly Edit[]): Promise<void> {
-  const tables = await openChdb({ path: join(directory, 'data', 'tables') })
-  for (const [table, values, where] of edits) {
-    await tables.control.execute(
+  await execute(
+    directory,
+    edits.map(([table, values, where]) =>
       values === ''
         ? `DELETE FROM ${table}__0 WHERE ${where}`
         : `INSERT INTO ${table}__0 SELECT * REPLACE (${values}) FROM ${table}__0 WHERE ${where}`
     )
-  }
+  )
+}
+
+/** Runs statements on the tables of a stopped service. */
+async function execute(directory: string, statements: readonly string[]): Promise<void> {
+  const tables = await openChdb({ path: join(directory, 'data', 'tables') })
+  for (const statement of statements) await tables.control.execute(statement)
   await tables.close()
 }
 
@@ -146,16 +152,35 @@ test('a preview names each answer that a swap changes, and no other one', async 
     await t.test(projection, (t) => namesEach(t, { environment, projection, directory, ...service }))
   }
   await t.test('as text, as CSV and by the route of operators', (t) => prints(t, environment, service.operatorUrl))
+  let last = service
   await t.test('a swap needs no more than was previewed, but for later events', async (t) => {
     const file = await refusesExpected(t, environment, directory)
     await service.stop()
     await edit(directory, [
       ['leaderboard_entry', `'78' AS rating, ${NEWEST} AS version`, `leaderboard_id = 2 AND player = 'Player 5'`]
     ])
-    await openGamenet(t, environment)
+    last = await openGamenet(t, environment)
     await expects(t, environment, { file, directory })
   })
   await t.test('an impossible preview is refused with a sentence', (t) => refuses(t, environment))
+  await t.test('so is one of outdated tables, and one on a low disk', async (t) => {
+    await last.stop()
+    await execute(directory, [
+      "INSERT INTO generation_statement (name, generation, version) VALUES ('network-count', 0, 0)"
+    ])
+    last = await openGamenet(t, environment)
+    // The service rebuilds them by itself.
+    const outdated = await gamenet(environment, ['rebuild', 'preview', 'network-count'])
+    t.equal(outdated.code, 1)
+    t.match(outdated.stderr, /is outdated \(|cannot be previewed|There is no rebuild of .* under way/)
+    await last.stop()
+    const { bavail, bsize } = await statfs(directory)
+    const low = { ...environment, DISK_FREE_MIN_BYTES: String(2 * bavail * bsize) }
+    await openGamenet(t, low)
+    const refused = await gamenet(low, ['rebuild', 'preview', 'network-count'])
+    t.equal(refused.code, 1)
+    t.match(refused.stderr, /^The rebuild of network-count is refused: the disk of .* free .*DISK_FREE_MIN_BYTES/)
+  })
 })
 
 async function namesEach(
@@ -198,6 +223,9 @@ async function prints(t: Test, environment: Environment, operatorUrl: string): P
   const answered = await fetch(route, { method: 'POST', headers: AUTHORIZED })
   const { key, subjects } = Preview.parse(await answered.json())
   t.equal(key, board)
+  const unknown = await gamenet(environment, [...preview, '--key', '4d530064/999999'])
+  t.equal(unknown.code, 2)
+  t.match(unknown.stderr, /^There is no event and no row of 4d530064\/999999 in event_leaderboard_entry, /)
   t.ok(subjects.length > 0 && subjects.every((each) => each.key.leaderboard_id === 1), 'only rows of the key')
 }
 

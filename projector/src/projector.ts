@@ -218,8 +218,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     store: loaderStore,
     topics,
     startReading: () => options.startReading(),
-    sealKeys: async (people) =>
-      (await options.areKeysLost?.()) ? options.sealKeys(people) : keysOrErasures(options, people),
+    sealKeys: (people) => keysOrErasures(options, people),
     ...{ metrics, logger },
     onStored: () => runner.wake(),
     passLock,
@@ -365,14 +364,14 @@ function loaderOf(
   })
 }
 
-/** Returns the keys of people. Throws {@link keysUnknown} if one is missing without an erasure. */
+/** Returns the keys of people. Throws {@link keysUnknown} if one is missing that was neither erased nor lost. */
 async function keysOrErasures(
-  { sealKeys, erasedPeople }: Pick<ProjectorOptions, 'sealKeys' | 'erasedPeople'>,
+  { sealKeys, erasedPeople, areKeysLost }: Pick<ProjectorOptions, 'sealKeys' | 'erasedPeople' | 'areKeysLost'>,
   people: readonly number[]
 ): Promise<SealKeys> {
   const keys = await sealKeys(people)
   const missing = people.filter((person) => !keys.has(person))
-  if (missing.length === 0 || erasedPeople === undefined) return keys
+  if (missing.length === 0 || erasedPeople === undefined || (await areKeysLost?.())) return keys
   const erased = await erasedPeople(missing)
   const unknown = missing.filter((person) => !erased.has(person))
   if (unknown.length > 0) throw keysUnknown(unknown)

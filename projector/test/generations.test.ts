@@ -42,7 +42,7 @@ function swapping(id: number, { owner, tables } = ownerOf(counts)): RebuildRecor
 }
 
 function contextOn(store: Store, more: Partial<RebuildContext>): RebuildContext {
-  const runner = { announceAll: async () => undefined, wakeForLate: () => undefined }
+  const runner = { announceChanged: async () => undefined, wakeForLate: () => undefined }
   const signal = new AbortController().signal
   return {
     store,

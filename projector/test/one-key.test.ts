@@ -1,8 +1,10 @@
 import { ok } from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { runs, until } from '@gamenet/engines/testing'
-import { boardKey, decodeEvent, type LogRecord, leaderboardEntryTopic, titleCountTopic } from '@gamenet/schemas'
+import { leaderboardEntryTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import {
@@ -11,9 +13,9 @@ import {
   projections,
   RebuildRefused,
   type RebuildStatus,
-  storeOver,
-  type Tables
+  storeOver
 } from '../src/index.js'
+import { detachPart } from '../src/store/damage.js'
 import { readPointers } from '../src/store/generation.js'
 import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { around } from './around.js'
@@ -22,9 +24,9 @@ import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, laterGenerations, newestVersion, openTables, projectorOn, servingName } from './pipeline.js'
+import { HISTORY, keyIn, Log, live, type Spoilt, Topic, WAYS, Way } from './spoilt-key.js'
 
 const RUNS = { ways: 2, deaths: 2 }
-const HISTORY = 'leaderboard-history'
 
 test('a rebuild of one key', async (t) => {
   // Waits between attempts keep no process alive.
@@ -39,92 +41,9 @@ test('a rebuild of one key', async (t) => {
   await t.test('begins again if a whole rebuild is swapped in meanwhile, which may also replace it', (t) =>
     runsBesideAWholeOne(t, engine)
   )
+  await t.test('needs readable rows, and computes those of a detached part', (t) => replacesPart(t, engine))
   await t.test('is refused with a sentence, and changes nothing', (t) => refuses(t, engine))
 })
-
-/** A board of the log, or the title of one of its counts: a key that has events. */
-type Spoilt = {
-  readonly projection: string
-  readonly key: string
-  readonly condition: string
-  readonly tables: readonly string[]
-}
-
-/** Columns that somebody edits, with what they get: a version above all others, for one. */
-const EDITED: Readonly<Record<string, string>> = {
-  ...{ online: '4711', max: '4711', rank: '4711', rating: "'4711'", player_keys: '[]', players: '[]' },
-  ...{ version: '18446744073709551615', position: '18446744073709551615' }
-}
-
-type Spoil = (engine: ClickHouse, spoilt: Spoilt, log: MemoryLog) => Promise<void>
-
-const BOARD_TABLES = [
-  ...['leaderboard_history', 'leaderboard_entry', 'leaderboard_change', 'leaderboard_feed', 'rank_reached'],
-  ...['record_history', 'player_entry', 'timed_entry']
-]
-
-function keyIn(log: MemoryLog, topic: typeof leaderboardEntryTopic | typeof titleCountTopic): Spoilt | undefined {
-  const events = recordsOf(log, topic.name).flatMap((record) => {
-    const decoded = decodeEvent(topic as typeof leaderboardEntryTopic, record)
-    return decoded.ok ? [decoded.event] : []
-  })
-  const event = events.at(-1)
-  if (event === undefined) return undefined
-  const { titleId, leaderboardId } = event
-  if (topic === leaderboardEntryTopic)
-    return {
-      projection: HISTORY,
-      key: boardKey(event),
-      condition: `title_id = '${titleId}' AND leaderboard_id = ${leaderboardId}`,
-      tables: BOARD_TABLES
-    }
-  return {
-    projection: 'title-count',
-    key: titleId,
-    condition: `title_id = '${titleId}'`,
-    tables: ['title_count', 'title_count_hour', 'title_count_day']
-  }
-}
-
-function recordsOf(log: MemoryLog, name: string): LogRecord[] {
-  return log.partitions.flatMap(({ topic, records }) => (topic === name ? records : []))
-}
-
-const WAYS: Readonly<Record<'edited' | 'lost' | 'undone', Spoil>> = {
-  /** Values, positions and versions of rows, as somebody edits them. */
-  edited: async ({ control }: ClickHouse, { condition, tables }: Spoilt) => {
-    for (const each of tables) {
-      const table = await servingName(control, each)
-      const edits = await control.rows(
-        `SELECT c.name AS name FROM system.columns AS c WHERE c.database = currentDatabase()
-           AND c.table = {table: String} AND has({edited: Array(String)}, c.name) AND NOT c.is_in_sorting_key`,
-        { table, edited: Object.keys(EDITED) }
-      )
-      const edited = edits.map(({ name }) => `${EDITED[String(name)]} AS ${name}`).join(', ')
-      if (edited !== '')
-        await control.execute(`INSERT INTO ${table} SELECT * REPLACE (${edited}) FROM ${table} WHERE ${condition}`)
-    }
-  },
-  /** Rows are missing, as after a damaged part was detached. */
-  lost: async ({ control }: ClickHouse, { condition, tables }: Spoilt) => {
-    for (const each of tables)
-      await control.execute(`DELETE FROM ${await servingName(control, each)} WHERE ${condition}`)
-  },
-  /** The events of an import are deleted, and the rows that were computed from them are not. */
-  undone: async ({ control }: ClickHouse, { projection, condition }: Spoilt, log: MemoryLog) => {
-    const topic = projection === HISTORY ? leaderboardEntryTopic : titleCountTopic
-    await control.execute(
-      `DELETE FROM event_${topic.name.replaceAll('-', '_')}__0 WHERE ${condition} AND offset % 2 = 0`
-    )
-    const [, titleId = '', board] = /^title_id = '(\w+)'(?: AND leaderboard_id = (\d+))?$/.exec(condition) ?? []
-    for (const record of recordsOf(log, topic.name)) {
-      const decoded = decodeEvent(topic as typeof leaderboardEntryTopic, record)
-      if (!decoded.ok || record.offset % 2 !== 0 || decoded.event.titleId !== titleId) continue
-      if (board !== undefined && decoded.event.leaderboardId !== Number(board)) continue
-      Object.assign(record, { value: new Uint8Array([1]) })
-    }
-  }
-}
 
 /** Starts the rebuild of a key, and waits until it has ended. */
 async function correct({ rebuilds }: Projector, { projection, key }: Pick<Spoilt, 'projection' | 'key'>) {
@@ -139,10 +58,6 @@ async function ended(rebuilds: Projector['rebuilds'], id: number): Promise<Rebui
     await pause(10)
   }
 }
-
-const Log = fc.array(appendedOf(AnyEvent, [0]), { minLength: 3, maxLength: 5 })
-const Way = fc.constantFrom(...(Object.keys(WAYS) as (keyof typeof WAYS)[]))
-const Topic = fc.constantFrom(leaderboardEntryTopic, titleCountTopic)
 
 async function corrects(t: Test, engine: ClickHouse) {
   let corrected = 0
@@ -189,15 +104,8 @@ async function outlivesDeaths(t: Test, engine: ClickHouse) {
     await WAYS[way](engine, spoilt, log)
     await first.stop()
     for (const calls of [...lives, Infinity]) {
-      const { tables, died } = mortal(engine.rebuild, calls)
-      const projector = projectorOn({ ...engine, rebuild: tables }, log)
-      projector.start()
-      const done = operate(projector, spoilt)
-      await Promise.race([died, done.catch(() => undefined)])
-      await projector.stop()
-      await done.catch((error: unknown) => {
-        if (calls === Infinity) throw error
-      })
+      let call = 0
+      await live(engine, { log, spoilt }, () => ++call === calls)
     }
     const last = projectorOn(engine, log)
     last.start()
@@ -209,30 +117,6 @@ async function outlivesDeaths(t: Test, engine: ClickHouse) {
     ok(t.match(served, /__\d+$/))
   })
   await fc.assert(property, { ...runs(RUNS.deaths, 12), endOnFailure: true })
-}
-
-/** Corrects the key unless an earlier process has. */
-async function operate({ rebuilds }: Projector, { projection, key }: Spoilt): Promise<void> {
-  for (;;) {
-    const [newest] = await rebuilds.list()
-    if (newest === undefined || newest.state === 'cancelled') await rebuilds.start(projection, { key })
-    else if (newest.state === 'swapped') return
-    await pause(10)
-  }
-}
-
-function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<void> } {
-  let calls = 0
-  const death = latch()
-  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    calls += 1
-    // The last call takes effect, but is not acknowledged.
-    if (calls === lastCall) await work()
-    if (calls < lastCall) return await work()
-    death.open()
-    throw new Error('the process died')
-  }
-  return { died: death.opened, tables: around(of, call) }
 }
 
 /** A log with two boards and counts; both boards are spoilt, and one of them is corrected. */
@@ -354,6 +238,43 @@ async function runsBesideAWholeOne(t: Test, engine: ClickHouse) {
   }
 }
 
+/** A part with the rows of a board gets a wrong bit; then somebody detaches it. */
+async function replacesPart(t: Test, engine: ClickHouse) {
+  const { control } = engine
+  const { log, projector, spoilt } = await begin(engine)
+  try {
+    await correct(projector, { projection: HISTORY, key: spoilt.key })
+    const table = await servingName(control, 'leaderboard_entry')
+    for (const statement of [
+      `CREATE TABLE own_part AS ${table}`,
+      `INSERT INTO own_part SELECT * FROM ${table} WHERE ${spoilt.condition}`,
+      `DELETE FROM ${table} WHERE ${spoilt.condition}`,
+      `INSERT INTO ${table} SELECT * FROM own_part`,
+      'DROP TABLE own_part'
+    ])
+      await control.execute(statement)
+    const [part] = await control.rows(
+      `SELECT p.name AS name, p.path AS path FROM system.parts AS p
+       WHERE p.database = currentDatabase() AND p.active AND p.table = {table: String} ORDER BY p.min_block_number DESC`,
+      { table }
+    )
+    const path = String(part?.path)
+    const file = join(path, readdirSync(path).find((name) => name.endsWith('.bin')) ?? '')
+    const bytes = readFileSync(file)
+    bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
+    writeFileSync(file, bytes)
+    const { state, reason } = await correct(projector, spoilt)
+    t.comment(`${state}: ${reason}`)
+    t.not(state, 'swapped')
+    await storeOver(control).do(detachPart, { table, part: String(part?.name) })
+    t.match(await correct(projector, spoilt), { state: 'swapped' })
+    const isIts = isOf(spoilt)
+    t.same(rowsWhere(await readRows(control), isIts), rowsWhere(foldOf(log), isIts))
+  } finally {
+    await projector.stop()
+  }
+}
+
 async function refuses(t: Test, engine: ClickHouse) {
   const { log, projector: first, spoilt } = await begin(engine)
   await first.stop()
@@ -376,6 +297,8 @@ async function refuses(t: Test, engine: ClickHouse) {
       ['title-cuont', '4d530064', /There is no projection "title-cuont"; there are/],
       ['network-count', '4d530064', /cannot be corrected by a title or a board.*gamenet rebuild start network-count\./],
       ['player', '4d530064/7', /Rows of player cannot be .*gamenet rebuild start player\./],
+      ['profile', 'ann', /Rows of profile cannot be .*gamenet rebuild start profile\./],
+      ['achievement-unlock', 'ann', /Rows of achievement-unlock.* cannot be corrected by a title or a board/],
       ['presence', 'somebody', /Rows of presence, presence-day cannot be .*gamenet rebuild start presence\./],
       [HISTORY, '4d530064', /A key of leaderboard-history is <title>\/<board>, such as 4d530064\/1; got "4d530064"/],
       [HISTORY, '4d530064/', /got "4d530064\/"/],

@@ -33,7 +33,7 @@ export type Subject = {
 }
 
 /** The rows that differ of what an answer reads, by what they say. */
-export type Effect = Record<(typeof EFFECTS)[number], number>
+export type Effect = Readonly<Record<(typeof EFFECTS)[number], number>>
 const EFFECTS = ['records', 'ranks', 'peaks', 'unlocks', 'others'] as const
 
 const EFFECT_OF: Readonly<Record<string, (typeof EFFECTS)[number]>> = {
@@ -78,19 +78,20 @@ export async function changedAnswers(
   const parts = new SubjectsByKey(needs.subjects)
   const answers: ChangedAnswer[] = []
   let compared = 0
-  const { keys, areAll } = await keysOf(needs, parts, [before, after])
-  for (const { kind, text, given } of keys) {
-    for (const endpoint of needs.endpoints.filter((each) => kindOf(each) === kind)) {
-      const own = Object.fromEntries(pathOf(endpoint).map((name) => [name, given[PARTS[name] ?? ''] ?? '']))
+  const { keys, areAll } = await keysOf(needs, [before, after])
+  for (const key of keys) {
+    for (const endpoint of needs.endpoints.filter((each) => kindOf(each) === key.kind)) {
+      const own = parametersOf(endpoint, key)
       const reads = [...(await before.reads(endpoint, own)), ...(await after.reads(endpoint, own))]
       if (!parts.touch(reads)) continue
-      const of = parts.of({ kind, text }, new Set(reads.map(({ projection }) => projection)))
-      for (const query of variantsOf(endpoint, of, needs.clock.nowMs)) {
+      const subjects = parts.of(key, reads)
+      for (const query of variantsOf(endpoint, subjects, needs.clock.nowMs)) {
         if (compared === needs.candidatesMax) return { answers: ranked(answers), compared, isComplete: false }
         needs.signal.throwIfAborted()
         compared += 1
         if (!(await differ(before, after, endpoint, { ...own, ...query }))) continue
-        answers.push({ endpoint: endpoint.operationId, key: text, url: urlOf(endpoint, own, query), effect: of.effect })
+        const url = urlOf(endpoint, own, query)
+        answers.push({ endpoint: endpoint.operationId, key: key.text, url, effect: effectOf(subjects) })
       }
     }
   }
@@ -113,11 +114,7 @@ async function differ(before: AnswersOf, after: AnswersOf, endpoint: Endpoint, g
 }
 
 function ranked(answers: ChangedAnswer[]): ChangedAnswer[] {
-  const order = (a: ChangedAnswer, b: ChangedAnswer) => {
-    const kind = EFFECTS.find((each) => a.effect[each] !== b.effect[each])
-    return kind === undefined ? 0 : b.effect[kind] - a.effect[kind]
-  }
-  return answers.sort(order)
+  return answers.sort((a, b) => EFFECTS.map((each) => b.effect[each] - a.effect[each]).find((by) => by !== 0) ?? 0)
 }
 
 type Given = Readonly<Record<string, unknown>>
@@ -166,6 +163,7 @@ class AnswersOf {
     return await rowsOf(this.#context.tables, question, parameters, { signal: this.#needs.signal })
   }
 
+  /** Returns the ids of all titles. */
   async titles(): Promise<string[]> {
     const counted = await this.rows(newestTitleCounts, { to: this.#needs.clock.nowMs })
     return [...(await this.#context.catalog()).described(), ...counted].map(({ titleId }) => titleId)
@@ -189,23 +187,21 @@ async function orRefused<Value>(run: () => Promise<Value>): Promise<{ value: Val
   }
 }
 
-type Part = { readonly effect: Effect; firstDay?: string; lastDay?: string }
-
-/** The subjects by the keys of paths, and by projection. */
+/** The subjects by the keys of paths, and by what answers read. */
 class SubjectsByKey {
-  /** By a key, then by projection. */
-  readonly #byKey = new Map<string, Map<string, Part>>()
-  readonly subjects: readonly Subject[]
+  readonly #byKey = new Map<string, Subject[]>()
   /** The keys of dependencies, by projection. */
   readonly #touched = new Map<string, Set<string>>()
 
   constructor(subjects: readonly Subject[]) {
-    this.subjects = subjects
     for (const subject of subjects) {
       const { projection, key } = subject
-      const touched = this.#touched.get(projection) ?? new Set<string>()
-      this.#touched.set(projection, touched.add(dependencyKey(key)))
-      for (const each of [NOTHING, ...keysIn(key)]) this.#add(idOf(each), subject)
+      this.#touched.set(projection, (this.#touched.get(projection) ?? new Set()).add(dependencyKey(key)))
+      for (const id of [NOTHING, ...keysIn(key)].map(idOf)) {
+        const own = this.#byKey.get(id) ?? []
+        own.push(subject)
+        this.#byKey.set(id, own)
+      }
     }
   }
 
@@ -217,32 +213,17 @@ class SubjectsByKey {
     })
   }
 
-  /** Returns the effect on an answer, and the days that differ. */
-  of(key: Pick<Key, 'kind' | 'text'>, projections: ReadonlySet<string>): Part {
-    const all: Part = { effect: noEffect() }
-    for (const [projection, part] of this.#byKey.get(idOf(key)) ?? []) if (projections.has(projection)) addTo(all, part)
-    return all
-  }
-
-  #add(id: string, { projection, table, key, rows }: Subject): void {
-    const parts = this.#byKey.get(id) ?? new Map<string, Part>()
-    this.#byKey.set(id, parts)
-    const part = parts.get(projection) ?? { effect: noEffect() }
-    parts.set(projection, part)
-    const days = key.day === undefined ? {} : { firstDay: String(key.day), lastDay: String(key.day) }
-    addTo(part, { effect: { ...noEffect(), [EFFECT_OF[table] ?? 'others']: rows }, ...days })
+  /** Returns the subjects of a key that an answer with these dependencies reads. */
+  of(key: Key, reads: readonly Dependency[]): readonly Subject[] {
+    const projections = new Set(reads.map(({ projection }) => projection))
+    return (this.#byKey.get(idOf(key)) ?? []).filter(({ projection }) => projections.has(projection))
   }
 }
 
-function noEffect(): Effect {
-  return { records: 0, ranks: 0, peaks: 0, unlocks: 0, others: 0 }
-}
-
-function addTo(part: Part, { effect, firstDay, lastDay }: Part): void {
-  for (const each of EFFECTS) part.effect[each] += effect[each]
-  if (firstDay === undefined || lastDay === undefined) return
-  if (part.firstDay === undefined || firstDay < part.firstDay) part.firstDay = firstDay
-  if (part.lastDay === undefined || lastDay > part.lastDay) part.lastDay = lastDay
+function effectOf(subjects: readonly Subject[]): Effect {
+  const effect = { records: 0, ranks: 0, peaks: 0, unlocks: 0, others: 0 }
+  for (const { table, rows } of subjects) effect[EFFECT_OF[table] ?? 'others'] += rows
+  return effect
 }
 
 /** The key of a row as changes are announced with; empty if any key may be affected. */
@@ -252,9 +233,11 @@ function dependencyKey(key: Given): string {
   return String(titleId ?? userKey ?? source ?? '')
 }
 
-type Kind = 'title' | 'board' | 'player' | 'user' | 'achievement' | 'none'
-/** A key of paths, and the values of its parameters by their part. */
-type Key = { readonly kind: Kind; readonly text: string; readonly given: Readonly<Record<string, string>> }
+const KINDS = ['board', 'player', 'user', 'achievement', 'title', 'none'] as const
+/** A key of paths: its text is `<title>/<board>` or one name. */
+type Key = { readonly kind: (typeof KINDS)[number]; readonly text: string }
+
+const NOTHING: Key = { kind: 'none', text: '' }
 
 /** The parts of keys that the parameters of paths are. */
 const PARTS: Readonly<Record<string, string>> = {
@@ -267,132 +250,100 @@ function pathOf({ path }: Endpoint): string[] {
   return path.match(/(?<=:)\w+/g) ?? []
 }
 
-/** Returns the kind of key that a path asks for; undefined if its answers have no URL, or another key. */
-function kindOf(endpoint: Endpoint): Kind | undefined {
-  const parts = pathOf(endpoint).map((name) => PARTS[name])
-  if (endpoint.method === 'POST' || parts.includes(undefined)) return undefined
-  const kinds = ['board', 'player', 'user', 'achievement', 'title'] as const
-  return kinds.find((kind) => parts.includes(kind)) ?? 'none'
+/** Returns the parameters of an endpoint's path for a key of its kind. */
+function parametersOf(endpoint: Endpoint, { kind, text }: Key): Given {
+  const [title, board] = text.split('/')
+  const given: Given = { ...(kind === 'board' ? { title, board } : { [kind]: text }), hours: HOURS }
+  return Object.fromEntries(pathOf(endpoint).map((name) => [name, given[PARTS[name] ?? '']]))
 }
 
-const NOTHING: Key = { kind: 'none', text: '', given: {} }
+/** Returns the kind of key that a path asks for; undefined if its answers have no URL, or another key. */
+function kindOf(endpoint: Endpoint): Key['kind'] | undefined {
+  const parts = pathOf(endpoint).map((name) => PARTS[name])
+  if (endpoint.method === 'POST' || parts.includes(undefined)) return undefined
+  return KINDS.find((kind) => parts.includes(kind)) ?? 'none'
+}
 
 /** Names of players and users may be equal to other keys. */
-function idOf({ kind, text }: Pick<Key, 'kind' | 'text'>): string {
+function idOf({ kind, text }: Key): string {
   return `${kind} ${text}`
 }
 
-function title(titleId: unknown): Key {
-  return { kind: 'title', text: String(titleId), given: { title: String(titleId), hours: HOURS } }
-}
-
-function board(titleId: unknown, leaderboardId: unknown): Key {
-  const given = { title: String(titleId), board: String(leaderboardId) }
-  return { kind: 'board', text: `${given.title}/${given.board}`, given }
-}
-
-function named(kind: 'player' | 'user' | 'achievement', name: unknown): Key {
-  return { kind, text: String(name), given: { [kind]: String(name) } }
-}
-
 /** Returns the keys of paths that a row is about. */
-function keysIn(key: Given): Key[] {
-  const { title_id: titleId, leaderboard_id: leaderboardId, player, user_key: user, rater_key: rater } = key
+function keysIn({
+  title_id: title,
+  leaderboard_id: board,
+  player,
+  user_key: user,
+  rater_key: rater,
+  ...key
+}: Given): Key[] {
   const unlocked = achievements.find(({ id }) => id === key.achievement_id)
-  return [
-    ...(titleId === undefined ? [] : [title(titleId)]),
-    ...(leaderboardId === undefined ? [] : [board(titleId, leaderboardId)]),
-    ...(player === undefined ? [] : [named('player', player)]),
-    ...[user, rater].flatMap((each) => (each === undefined ? [] : [named('user', each)])),
-    ...(unlocked === undefined ? [] : [named('achievement', veiled(unlocked).key)])
-  ]
+  const found = [
+    ['title', title],
+    ['board', board === undefined ? undefined : `${title}/${board}`],
+    ['player', player],
+    ['user', user],
+    ['user', rater],
+    ['achievement', unlocked === undefined ? undefined : veiled(unlocked).key]
+  ] as const
+  return found.flatMap(([kind, text]) => (text === undefined ? [] : [{ kind, text: String(text) }]))
 }
 
 /** Keys of one list of a statement. */
 const LISTED_MAX = 5000
 
-const boardsOfTitles = query({
-  params: z.object({ titles: z.array(z.string()), limit: z.int() }),
-  row: z.object({ titleId: z.string(), leaderboardId: z.int() }),
+/** The keys that answers combine with others: the boards of titles, the players of boards, and the users of players. */
+const keysAround = query({
+  params: z.object({
+    titles: z.array(z.string()),
+    boards: z.array(z.string()),
+    players: z.array(z.string()),
+    limit: z.int()
+  }),
+  row: z.object({ kind: z.enum(['board', 'player', 'user']), text: z.string() }),
   sql: `
-    SELECT DISTINCT e.title_id AS titleId, e.leaderboard_id AS leaderboardId
-    FROM {leaderboard_entry: Identifier} AS e WHERE e.title_id IN {titles: Array(String)} LIMIT {limit: UInt32}`
-})
-
-const playersOfBoards = query({
-  params: z.object({ titles: z.array(z.string()), boards: z.array(z.int()), limit: z.int() }),
-  row: z.object({ player: z.string() }),
-  sql: `
-    SELECT DISTINCT e.player AS player FROM {leaderboard_entry: Identifier} AS e
-    WHERE (e.title_id, e.leaderboard_id) IN
-      (SELECT arrayJoin(arrayZip({titles: Array(String)}, {boards: Array(UInt32)})))
+    WITH entry AS (
+      SELECT concat(e.title_id, '/', toString(e.leaderboard_id)) AS board, e.player AS player,
+        e.player_key AS player_key
+      FROM {leaderboard_entry: Identifier} AS e
+      WHERE e.title_id IN {titles: Array(String)} OR board IN {boards: Array(String)}
+    ),
+    named AS (SELECT arrayJoin({players: Array(String)}) AS name UNION ALL SELECT n.player_key AS name FROM entry AS n)
+    SELECT k.kind AS kind, k.text AS text
+    FROM (
+      SELECT DISTINCT 'board' AS kind, b.board AS text FROM entry AS b
+      UNION ALL SELECT DISTINCT 'player' AS kind, p.player AS text FROM entry AS p
+      UNION ALL SELECT DISTINCT 'user' AS kind, u.user_key AS text
+      FROM (
+        SELECT g.user_key AS user_key, g.gamertag_key AS name FROM {user_gamertag: Identifier} AS g
+        UNION ALL SELECT f.user_key AS user_key, arrayJoin([f.gamertag_key, f.user_key]) AS name
+        FROM {profile: Identifier} AS f
+        UNION ALL SELECT l.user_key AS user_key, l.user_key AS name FROM {presence_latest: Identifier} AS l
+      ) AS u
+      WHERE u.name IN (SELECT a.name FROM named AS a)
+    ) AS k
     LIMIT {limit: UInt32}`
 })
 
-const usersOfPlayers = query({
-  params: z.object({ players: z.array(z.string()), limit: z.int() }),
-  row: z.object({ user: z.string() }),
-  sql: `
-    SELECT DISTINCT u.user_key AS user FROM (
-      SELECT g.user_key AS user_key FROM {user_gamertag: Identifier} AS g
-      WHERE g.gamertag_key IN {players: Array(String)}
-      UNION ALL
-      SELECT p.user_key AS user_key FROM {profile: Identifier} AS p
-      WHERE p.gamertag_key IN {players: Array(String)} OR p.user_key IN {players: Array(String)}
-      UNION ALL
-      SELECT l.user_key AS user_key FROM {presence_latest: Identifier} AS l
-      WHERE l.user_key IN {players: Array(String)}
-    ) AS u LIMIT {limit: UInt32}`
-})
-
-/**
- * Returns the keys whose answers may differ, those of most rows first: those of the rows, then those that answers
- * combine with them: boards of a title, players of a board, whose ranks may move, their users, and all titles, which
- * are ranked.
- */
+/** Returns the keys whose answers may differ: those of rows, those around them, and all titles, which are ranked. */
 async function keysOf(
-  { candidatesMax }: Needs,
-  { subjects }: SubjectsByKey,
+  { subjects, candidatesMax: limit }: Needs,
   states: readonly AnswersOf[]
 ): Promise<{ readonly keys: readonly Key[]; readonly areAll: boolean }> {
-  const keys = new Map<string, Key>([[idOf(NOTHING), NOTHING]])
-  const add = (found: readonly Key[]) => {
-    for (const key of found) keys.set(idOf(key), keys.get(idOf(key)) ?? key)
-  }
-  const of = (kind: Kind) => [...keys.values()].filter((key) => key.kind === kind).map(({ given }) => given)
-  add(subjects.flatMap(({ key }) => keysIn(key)))
-  let areAll = true
-  const addFound = async (find: (state: AnswersOf) => Promise<Key[]>) => {
-    for (const state of states) {
-      const found = await find(state)
-      areAll &&= found.length < candidatesMax
-      add(found)
-    }
-  }
-  const listed = <Value>(values: readonly Value[]) => {
-    areAll &&= values.length <= LISTED_MAX
-    return values.slice(0, LISTED_MAX)
-  }
-  const limit = candidatesMax
+  const keys = [NOTHING, ...subjects.flatMap(({ key }) => keysIn(key))]
+  const textsOf = (kind: Key['kind']) => keys.flatMap((key) => (key.kind === kind ? [key.text] : []))
   const renamed = subjects.filter(({ projection }) => projection === 'title' || projection === 'leaderboard')
-  const titles = listed([...new Set(renamed.map(({ key }) => String(key.title_id)))])
-  await addFound(async (state) =>
-    (await state.rows(boardsOfTitles, { titles, limit })).map((row) => board(row.titleId, row.leaderboardId))
-  )
-  const ofBoards = listed(of('board'))
-  const boards = ofBoards.map((each) => Number(each.board))
-  const ofTitles = ofBoards.map((each) => each.title ?? '')
-  await addFound(async (state) =>
-    (await state.rows(playersOfBoards, { titles: ofTitles, boards, limit })).map(({ player }) =>
-      named('player', player)
-    )
-  )
-  const players = listed(of('player').map((each) => nameKey(each.player ?? '')))
-  await addFound(async (state) =>
-    (await state.rows(usersOfPlayers, { players, limit })).map(({ user }) => named('user', user))
-  )
-  for (const state of states) add((await state.titles()).map(title))
-  return { keys: [...keys.values()], areAll }
+  const listed = [renamed.map(({ key }) => String(key.title_id)), textsOf('board'), textsOf('player').map(nameKey)]
+  const lists = listed.map((texts) => [...new Set(texts)])
+  const [titles = [], boards = [], players = []] = lists.map((texts) => texts.slice(0, LISTED_MAX))
+  let areAll = lists.every(({ length }) => length <= LISTED_MAX)
+  for (const state of states) {
+    const found = await state.rows(keysAround, { titles, boards, players, limit })
+    areAll &&= found.length < limit
+    keys.push(...found, ...(await state.titles()).map((text) => ({ kind: 'title', text }) as const))
+  }
+  return { keys: [...new Map(keys.map((key) => [idOf(key), key])).values()], areAll }
 }
 
 /**
@@ -400,9 +351,11 @@ async function keysOf(
  */
 function variantsOf(
   { input: { shape } }: Endpoint,
-  { firstDay, lastDay }: Part,
+  subjects: readonly Subject[],
   nowMs: number
 ): Readonly<Record<string, string>>[] {
+  const days = subjects.flatMap(({ key: { day } }) => (day === undefined ? [] : [String(day)])).sort()
+  const [firstDay, lastDay] = [days[0], days.at(-1)]
   if (firstDay === undefined || lastDay === undefined) return [{}]
   const after = new Date(Date.parse(lastDay) + DAY_MS).toISOString().slice(0, 10)
   const isPast = Date.parse(after) <= nowMs

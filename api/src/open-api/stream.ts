@@ -40,7 +40,7 @@ export const streamRoute = {
 
 const CURSOR = '0BU8Dg5V__1E0P27__1vxt5d0'
 const EVENT =
-  '"kind":"count","happenedAt":"2026-03-14T20:00:00.000Z","knownAt":"2026-03-14T20:00:00.000Z",' +
+  '"kind":"count","happenedAt":"2026-03-14T20:00:00.000Z","knownAt":"2026-03-14T20:00:00.250Z",' +
   '"data":{"recorded_at":"2026-03-14 20:00:00","registered_count":21345,"online_count":87,"lobby_count":3}'
 
 /** The bodies of the three forms. */

@@ -54,8 +54,8 @@ export type RangeParams = z.infer<typeof RangeParams>
 const RANGE = `e.epoch = {recordedEpoch: UInt16} AND e.partition = {recordedPartition: UInt16}
   AND e.offset >= {firstOffset: UInt64} AND e.offset < {endOffset: UInt64}`
 const AT = `toFloat64(e.offset) AS offset, toFloat64(toUnixTimestamp64Milli(e.observed_at)) AS atMs,
-  e.import_id AS importId`
-const at = { offset: z.int(), atMs: Ms, importId: z.string() }
+  toFloat64(toUnixTimestamp64Milli(e.recorded_at)) AS knownMs`
+const at = { offset: z.int(), atMs: Ms, knownMs: Ms }
 const OF_TITLE = 'AND ({titleId: Nullable(String)} IS NULL OR e.title_id = {titleId: Nullable(String)})'
 
 /** Selects counts of the network. */
@@ -135,18 +135,7 @@ export const recordedRetractions = query({
     LIMIT {limit: UInt32}`
 })
 
-/** Selects when imports began. */
-export const importStarts = query({
-  params: z.object({ importIds: z.array(z.string()) }),
-  row: z.object({ importId: z.string(), startedMs: Ms }),
-  sql: `
-    SELECT r.run_import_id AS importId, toFloat64(toUnixTimestamp64Milli(min(r.observed_at))) AS startedMs
-    FROM {event_import_run: Identifier} AS r
-    WHERE r.run_import_id IN {importIds: Array(String)}
-    GROUP BY r.run_import_id`
-})
-
-/** Selects the instants and imports of events of boards in one partition. */
+/** Selects the instants of events of boards in one partition. */
 export const recordingEvents = query({
   params: z.object({ epoch: z.int(), partition: z.int(), offsets: z.array(z.int()) }),
   row: z.object(at),

@@ -19,7 +19,6 @@ import { type ChangeRow, recordedChanges } from '../queries/leaderboard-change.j
 import { type Query, rowsOf } from '../queries/query.js'
 import { recordsOfBoards } from '../queries/record-history.js'
 import {
-  importStarts,
   type RangeParams,
   recordedCounts,
   recordedLists,
@@ -301,7 +300,7 @@ type Shown = {
 }
 
 /** Reads a page of an event table. */
-async function readEvents<Row extends { offset: number; atMs: number; importId: string }>(
+async function readEvents<Row extends { offset: number; atMs: number; knownMs: number }>(
   kind: RecordedKind,
   question: Query<RangeParams, Row>,
   { partitionId, place, endOffset, limit }: Range,
@@ -326,7 +325,6 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
     topics
   }
   const rows = await rowsOf(context.tables, question, params, { signal: context.signal })
-  const starts = await importStartsOf(rows, context)
   const toEvents = async ({ catalog }: ReadContext) => {
     const titles = await catalog()
     const names = { nameOf: (titleId: string) => titles.named(titleId).shownName }
@@ -336,8 +334,8 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
       const shown = show(row, names)
       if (shown === undefined) return []
       const { data, ...facts } = shown
-      const knownMs = starts.get(row.importId) ?? row.atMs
-      return [{ kind, partitionId, next: [row.offset + 1], ...facts, body: bodyOf(kind, row.atMs, knownMs, data) }]
+      const body = bodyOf(kind, row.atMs, row.knownMs, data)
+      return [{ kind, partitionId, next: [row.offset + 1], ...facts, body }]
     })
   }
   const last = rows.at(-1)
@@ -379,34 +377,17 @@ function lastOf(rows: readonly ChangeRow[]): Place | undefined {
   return last === undefined ? undefined : placeBehind(last)
 }
 
-/** Returns when the events that recorded these changes became known, by offset. */
+/** Returns when the log took the events that recorded these changes, by offset. */
 async function knownOfChanges(
   partitionId: PartitionId,
   rows: readonly ChangeRow[],
-  context: ReadContext
+  { tables, signal }: ReadContext
 ): Promise<ReadonlyMap<number, number>> {
   if (rows.length === 0) return new Map()
   const { epoch, partition } = partsOf(partitionId)
   const offsets = [...new Set(rows.map(({ recordedOffset }) => recordedOffset))]
-  const events = await rowsOf(
-    context.tables,
-    recordingEvents,
-    { epoch, partition, offsets },
-    { signal: context.signal }
-  )
-  const starts = await importStartsOf(events, context)
-  return new Map(events.map(({ offset, importId, atMs }) => [offset, starts.get(importId) ?? atMs]))
-}
-
-/** Returns the start of each import of these events: they became known then. */
-async function importStartsOf(
-  rows: readonly { readonly importId: string }[],
-  { tables, signal }: ReadContext
-): Promise<ReadonlyMap<string, number>> {
-  const importIds = [...new Set(rows.map(({ importId }) => importId))].filter((importId) => importId !== '')
-  if (importIds.length === 0) return new Map()
-  const starts = await rowsOf(tables, importStarts, { importIds }, { signal })
-  return new Map(starts.map(({ importId, startedMs }) => [importId, startedMs]))
+  const events = await rowsOf(tables, recordingEvents, { epoch, partition, offsets }, { signal })
+  return new Map(events.map(({ offset, knownMs }) => [offset, knownMs]))
 }
 
 type Reign = z.infer<(typeof recordsOfBoards)['row']>

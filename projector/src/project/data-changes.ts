@@ -27,7 +27,7 @@ export class DataChanges {
    * Announces that everything of these projections, or of one key of them, may have changed, above a version whose rows
    * may have been deleted.
    */
-  async announceAll(projections: readonly string[], { above = 0, key = '*' } = {}): Promise<void> {
+  async announceChanged(projections: readonly string[], { above = 0, key = '*' } = {}): Promise<void> {
     this.#version = Math.max(this.#version ?? 0, above)
     await this.#announce(projections.map((projection) => ({ projection, key, fromMs: 0, toMs: INSTANTS_END_MS })))
   }
@@ -53,7 +53,7 @@ export class DataChanges {
 
 /** Announces that everything of these projections may have changed, in a version above all others. */
 export async function announceAllChanged(store: Store, projections: readonly string[], above = 0): Promise<void> {
-  await new DataChanges(store, true).announceAll(projections, { above })
+  await new DataChanges(store, true).announceChanged(projections, { above })
 }
 
 /** Returns the changes of a step: its keys, each with the touched buckets, half-open. */

@@ -90,8 +90,8 @@ export class ProjectionRunner {
   }
 
   /** Announces that everything of these projections, or of one key of them, may have changed. */
-  async announceAll(projections: readonly string[], key?: string): Promise<void> {
-    await this.#changes.announceAll(projections, key === undefined ? {} : { key })
+  async announceChanged(projections: readonly string[], key?: string): Promise<void> {
+    await this.#changes.announceChanged(projections, key === undefined ? {} : { key })
     this.#options.onChange()
   }
 

@@ -22,7 +22,7 @@ export type RebuildContext = {
   readonly store: Store
   /** The projections of this program, whose statements fill the tables. */
   readonly projections: readonly Projection[]
-  readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wakeForLate'>
+  readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceChanged' | 'wakeForLate'>
   /** The live loader. */
   readonly loader: Pick<Loader, 'whilePaused' | 'extents'>
   /**

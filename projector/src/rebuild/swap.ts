@@ -155,7 +155,7 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   }
   const lateMs = performance.now() - begunAt
   if (moved === undefined) return (await isDone(context, record)) ? lateMs : undefined
-  await runner.announceAll(record.unit, record.key ?? undefined)
+  await runner.announceChanged(record.unit, record.key ?? undefined)
   const { replaces } = record
   if (replaces === null)
     throw new Error(`rebuild ${record.id} is ${record.state} but has no record of what it replaces`)

@@ -63,7 +63,9 @@ function event<const Kind extends keyof typeof DATA>(kind: Kind) {
       cursor: z.string().describe('Where a stream with the same filter continues behind this event.'),
       kind: z.literal(kind),
       happenedAt: ShownInstant,
-      knownAt: ShownInstant.describe('Later than `happenedAt` for an imported event: when its import began.'),
+      knownAt: ShownInstant.describe(
+        'When the log took the event, as `knownAt` of other endpoints: later than `happenedAt`.'
+      ),
       data: DATA[kind]
     })
     .meta({ id: IDS[kind] })

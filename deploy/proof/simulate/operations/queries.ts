@@ -1,10 +1,4 @@
-import {
-  importStarts,
-  recordedChanges,
-  recordedRetractions,
-  recordedTitleCounts,
-  recordingEvents
-} from '@gamenet/api/internals'
+import { recordedChanges, recordedRetractions, recordedTitleCounts, recordingEvents } from '@gamenet/api/internals'
 import { BOARD_STATES, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
 import type { ReadTable, Row } from '../tables/replacing-table.js'
 
@@ -30,7 +24,6 @@ export const queries: ReadonlyMap<string, Query> = new Map([
   [recordedTitleCounts.sql, titleCounts],
   [recordedRetractions.sql, undos],
   [recordingEvents.sql, recordings],
-  [importStarts.sql, starts],
   [BOARD_STATES, boardStates],
   [LAST_BOARD, lastBoard],
   [KNOWN_LISTS, knownLists],
@@ -115,7 +108,7 @@ function eventsIn(seen: Seen, table: string, parameters: Parameters): Row[] {
     .sort((a, b) => Number(a.offset) - Number(b.offset))
 }
 
-const eventOf = ({ offset, observed_at: atMs, import_id: importId }: Row) => ({ offset, atMs, importId })
+const eventOf = ({ offset, observed_at: atMs, recorded_at: knownMs }: Row) => ({ offset, atMs, knownMs })
 
 function titleCounts(seen: Seen, parameters: Parameters): Row[] {
   return eventsIn(seen, 'event_title_count', parameters)
@@ -141,15 +134,6 @@ function recordings(seen: Seen, { epoch, partition, offsets }: Parameters): Row[
       (row) => row.epoch === epoch && row.partition === partition && (offsets as number[]).includes(Number(row.offset))
     )
     .map(eventOf)
-}
-
-function starts(seen: Seen, { importIds }: Parameters): Row[] {
-  const first = new Map<unknown, number>()
-  for (const { run_import_id: importId, observed_at } of seen.table('event_import_run').rows) {
-    if (!(importIds as unknown[]).includes(importId)) continue
-    first.set(importId, Math.min(first.get(importId) ?? Number.POSITIVE_INFINITY, Number(observed_at)))
-  }
-  return [...first].map(([importId, startedMs]) => ({ importId, startedMs }))
 }
 
 function compare(a: readonly number[], b: readonly number[]): number {

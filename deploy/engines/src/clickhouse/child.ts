@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { errorMessage } from '@gamenet/schemas'
 import { LIBRARY_PACKAGE } from '../engine-versions.js'
-import { ANALYST, type Readers, readersAsXml } from './readers.js'
+import { type Readers, readersAsXml } from './readers.js'
 
 /** What the process of an embedded ClickHouse is sent. */
 export type ChildStart = {
@@ -77,9 +77,7 @@ const SAID_LENGTH_MAX = 2000
 export const startChild = async (options: ChildOptions): Promise<EngineChild> => {
   const { path, memoryBytes, password, ports = [0], abiMax = 0xffff, isBackground = false, log } = options
   const { statementBytes = 0 } = options
-  const own = { database: DATABASE, ...(options.readers ?? { password }) }
-  // The password of an analyst must not sign in a user with other limits.
-  const readers = readersAsXml(own, options.readers && ANALYST)
+  const readers = readersAsXml({ database: DATABASE, servicePassword: password, ...(options.readers ?? { password }) })
   const start: ChildStart = {
     parent: process.pid,
     path,

@@ -20,7 +20,7 @@ import {
   type Streaming
 } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
-import { QUESTIONS } from './readers.js'
+import { passwordOf, QUESTIONS, questionsPassword } from './readers.js'
 import { ended, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
@@ -49,8 +49,6 @@ export type ClickHouseServerOptions = {
   readonly requestTimeoutMs?: number
   /** Called directly before each write; a write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
-  /** The password of the user of saved questions. */
-  readonly questionsPassword?: string | undefined
   /** Creates what makes the connections of a client: clients end idle connections, which others must not use. */
   readonly agent?: () => Agent
   /** Called with the name of the server that sends an answer, before the answer is read. */
@@ -75,7 +73,7 @@ type ExecParams = Parameters<Client['exec']>[0]
 type ExecHeaders = Awaited<ReturnType<Client['exec']>>['response_headers']
 
 const load = createRequire(import.meta.url)
-/** Loaded when the first server is opened: most services have their tables in the process. */
+/** Loaded when the first server is opened: threads that open none start faster. */
 const clientPackage = (): Package => load('@clickhouse/client') as Package
 
 const AWAY_RETRY_SECONDS = 5
@@ -245,11 +243,12 @@ const connectionOf = (
   abandon: AbortSignal,
   health?: Health
 ): Connection => {
+  const auth = { username: QUESTIONS, password: questionsPassword(passwordOf(options.url)) }
   const queryOf = ({ sql, parameters, settings, format, tag, isQuestion }: Statement) => ({
     ...withLiterals(sql, parameters),
     query_id: tag,
     clickhouse_settings: { ...settings, default_format: format, max_query_size: QUERY_BYTES_MAX } as Settings,
-    ...(isQuestion === true ? { auth: { username: QUESTIONS, password: options.questionsPassword ?? '' } } : {})
+    ...(isQuestion === true ? { auth } : {})
   })
   return {
     run: async (statement) => {

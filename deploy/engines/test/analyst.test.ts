@@ -43,7 +43,7 @@ async function open(t: Test, seconds: number, abiMax?: number) {
   }
   await show(1)
   const run = async (statement: string, parameters = {}) => {
-    const { bytes } = await analyst.ask(statement, { format: 'TSVRaw', parameters })
+    const bytes = await analyst.ask(statement, { format: 'TSVRaw', parameters })
     return Buffer.from(bytes).toString('latin1').trim()
   }
   return { directory, analyst, show, run }

@@ -11,8 +11,8 @@ import {
   openPglite,
   openPinned,
   openPostgres,
-  passwordOf,
-  type Postgres
+  type Postgres,
+  passwordOf
 } from '@gamenet/engines'
 import { LogDamaged, readLogApart } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'

@@ -2,8 +2,8 @@ import type { ClickHouse } from '@gamenet/engines'
 import { changedDefinitions, type DamagedTables, readDamagedParts, storeOver } from '@gamenet/projector'
 import { isTableDropped } from '@gamenet/schemas'
 import { reasonOf, shown } from '../../stores/damage.js'
-import type { DamageStatus } from '../../stores/damaged-tables.js'
 import type { Finding, ReportBytes } from '../../stores/damage-report.js'
+import type { DamageStatus } from '../../stores/damaged-tables.js'
 import { MAKE_TABLES_AGAIN, noneIfDamaged, REPAIR_SERVER, undefinedIfDamaged } from '../../stores/engine-failures.js'
 
 /** Where findings about the generations of tables are recorded; undefined for a server's. */

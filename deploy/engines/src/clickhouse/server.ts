@@ -278,13 +278,12 @@ const WHOLE_ANSWER: Settings = { wait_end_of_query: 1, http_response_buffer_size
 const URL_PARAMETER_LENGTH_MAX = 4096
 
 const withLiterals = (statement: string, parameters: Values): { query: string; query_params: Values } => {
-  const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, parameterText(name, value)]))
+  const textOf = (name: string, value: unknown) => (typeof value === 'string' ? value : parameterText(name, value))
+  const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, textOf(name, value)]))
   const isLong = (name: string) => (texts.get(name)?.length ?? 0) > URL_PARAMETER_LENGTH_MAX
   const query = statement.replace(/\{\s*(\w+)\s*:([^}]*)\}/g, (placeholder, name: string, type: string) => {
     if (!isLong(name)) return placeholder
-    const value = parameters[name]
-    const text = typeof value === 'string' ? value : (texts.get(name) ?? '')
-    return `CAST(${stringLiteral(text)}, ${stringLiteral(type.trim())})`
+    return `CAST(${stringLiteral(texts.get(name) ?? '')}, ${stringLiteral(type.trim())})`
   })
   return { query, query_params: Object.fromEntries(Object.entries(parameters).filter(([name]) => !isLong(name))) }
 }

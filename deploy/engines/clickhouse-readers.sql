@@ -1,5 +1,5 @@
 -- Users who read datasets and nothing else. `gamenet migrate --analyst` runs these statements on a ClickHouse server,
--- with the hash of SQL_PASSWORD. The embedded ClickHouse gets the same users.
+-- with the hash of SQL_PASSWORD for analysts. The embedded ClickHouse gets the same users.
 -- `readonly = 2`: drivers set formats and time zones. Constants cannot be changed. Those without a value would name a
 -- file that the engine writes or reads, or an address.
 
@@ -33,8 +33,9 @@ CREATE QUOTA OR REPLACE gamenet_analyst FOR INTERVAL 1 HOUR MAX queries = 2000, 
   TO gamenet_analyst;
 GRANT SELECT ON gamenet_analyst.* TO gamenet_analyst;
 
--- Saved questions: every generation of the datasets' tables. A question states its own limits, up to these.
-CREATE USER OR REPLACE gamenet_questions IDENTIFIED WITH sha256_hash BY '{sha256}'
+-- Saved questions: every generation of the datasets' tables. A question states its own limits, up to these. The service
+-- derives the password from the one of its own user (CLICKHOUSE_URL).
+CREATE USER OR REPLACE gamenet_questions IDENTIFIED WITH sha256_hash BY '{questionsSha256}'
   DEFAULT DATABASE gamenet SETTINGS
   readonly = 2 CONST,
   allow_ddl = 0 CONST,

@@ -219,7 +219,7 @@ test('damage that an operation meets in a service is in its log, with what the e
   for (const isRunning of [true, false]) {
     const lines: unknown[] = []
     const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
-    const engines = { directory: undefined, names: { tables: 'chDB' } }
+    const engines = { directory: undefined, ownsTables: true }
     const damageMet = new Set<string>()
     const { operations } = serviceOperations({
       engines,
@@ -245,12 +245,12 @@ test('an operation without space names the disk and what to free', async (t) => 
   const full = new ClickHouseError('Code: 243. DB::Exception: Cannot reserve 1.00 MiB. (NOT_ENOUGH_SPACE) 0. ? @ 0x1', {
     code: 243
   })
-  for (const [tables, sentence] of [
-    ['chDB', /^The disk of the data directory \S+ is full: it has .* free, .* in all, .*\. Free space on it \(backups/],
-    ['ClickHouse', /^The tables cannot be .* the disk of the ClickHouse server is full\. Free space on it/]
+  for (const [ownsTables, sentence] of [
+    [true, /^The disk of the data directory \S+ is full: it has .* free, .* in all, .*\. Free space on it \(backups/],
+    [false, /^The tables cannot be .* the disk of the ClickHouse server is full\. Free space on it/]
   ] as const)
     for (const error of [full, new Error(`No sample could be measured. ${full.message}`, { cause: full })]) {
-      const engines = { directory: { path: t.testdir({}) }, names: { tables } }
+      const engines = { directory: { path: t.testdir({}) }, ownsTables }
       const { operations } = serviceOperations({ engines, hasLog: true, state: { damageMet: new Set() } } as never)
       const failing = { ...status, run: () => Promise.reject(error) }
       await t.rejects(operations.run(failing, {}), { name: 'Error', message: sentence })
@@ -258,11 +258,11 @@ test('an operation without space names the disk and what to free', async (t) => 
 })
 
 test('damage of a ClickHouse server is a sentence with the way out', async (t) => {
-  t.match(engineFailure(DAMAGE, 'ClickHouse'), {
+  t.match(engineFailure(DAMAGE, false), {
     part: 'tables',
     message:
       /^Files of the table title__0 on the ClickHouse server are damaged: Code: 40.*Checksum.*Repair: .*DETACH PART.*gamenet rebuild/
   })
   const syntax = new ClickHouseError('Code: 62. DB::Exception: Syntax error', { code: 62 })
-  t.equal(engineFailure(syntax, 'ClickHouse'), syntax)
+  t.equal(engineFailure(syntax, false), syntax)
 })

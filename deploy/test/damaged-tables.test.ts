@@ -116,15 +116,15 @@ test('requests that do not fit a table are refused if its definition is damaged'
   await t.rejects(rows('SELECT t.nothing AS nothing FROM title__0 AS t'), { code: 47 }, 'a defect of the program')
   await clickhouse.control.execute('ALTER TABLE title__0 RENAME COLUMN name_key TO nbme_key')
   await t.rejects(read(), { code: 'data_damaged', cause: { code: 47 } })
-  const damage = engineFailure(await read().catch((error: unknown) => error), 'chDB')
+  const damage = engineFailure(await read().catch((error: unknown) => error), true)
   t.match(damage, { part: 'tables', what: /damaged$/, repair: /move the folder `tables`/ })
 })
 
 test('a refusal because of a table that is listed as damaged is no other damage', (t) => {
   const met = new Set<string>()
-  noteDamage(met, engineFailure(new Refusal('data_damaged'), 'chDB'))
+  noteDamage(met, engineFailure(new Refusal('data_damaged'), true))
   t.same([...met], [])
-  noteDamage(met, engineFailure(new Refusal('data_damaged', [], { cause: new Error('page 3') }), 'chDB'))
+  noteDamage(met, engineFailure(new Refusal('data_damaged', [], { cause: new Error('page 3') }), true))
   t.match([...met], [/^The write side is damaged: page 3/])
   t.end()
 })

@@ -329,7 +329,7 @@ async function addUnknownTable(folder: string, content: string): Promise<void> {
 }
 
 /**
- * The files of a dropped table stay for this number of polls: chDB deletes them at once, a ClickHouse server after 8
+ * The files of a dropped table stay for this number of polls: the embedded ClickHouse deletes them at once, a ClickHouse server after 8
  * minutes.
  */
 function filesOfDropped(control: ClickHouse['control'], looks: number) {

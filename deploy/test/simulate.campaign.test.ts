@@ -42,11 +42,11 @@ test('each classic mistake is found', async (t) => {
   }
 })
 
-test('the plain folds and answers of the simulator are those of the SQL on chDB', async (t) => {
+test('the plain folds and answers of the simulator are those of the SQL on ClickHouse', async (t) => {
   const tables = await openTables(t)
   let compared = 0
   for (let seed = FIRST; seed < FIRST + PLAYED_SEEDS; seed += 1)
     compared += await playAgain(tables, (await runSeed(seed, { isPlayed: true })).played)
   t.ok(compared > 0)
-  t.comment(`simulator: ${compared} answers of ${PLAYED_SEEDS} worlds are those of chDB`)
+  t.comment(`simulator: ${compared} answers of ${PLAYED_SEEDS} worlds are those of ClickHouse`)
 })

@@ -11,7 +11,7 @@ const foundBy = readFoundBy()
 const SEEDS = new Set([...Array.from({ length: 20 }, (_, n) => n + 1), ...Object.values(foundBy)])
 
 /**
- * Operations to repeat on chDB, the rarest first: the world that reaches one with the fewest further statements is repeated up
+ * Operations to repeat on ClickHouse, the rarest first: the world that reaches one with the fewest further statements is repeated up
  * to it and slightly further.
  */
 const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
@@ -63,7 +63,7 @@ test('each classic mistake is found', async (t) => {
   }
 })
 
-test('the plain folds and answers of the simulator are those of the SQL on chDB', async (t) => {
+test('the plain folds and answers of the simulator are those of the SQL on ClickHouse', async (t) => {
   const tables = await openTables(t)
   const lengths = new Map<Outcome, number>()
   for (const [name, isIt] of Object.entries(PLAYED)) {

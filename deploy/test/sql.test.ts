@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -134,12 +135,17 @@ test('a port is refused where the kernel does not hold connections, except to th
 test('the statements for a ClickHouse server are valid, and name the tables of all datasets', async (t) => {
   const clickhouse = await openChdb({ path: join(t.testdir(), 'parser') })
   t.teardown(() => clickhouse.close())
-  const statements = readerStatements({ password: PASSWORD, database: 'own' })
+  const statements = readerStatements({ password: PASSWORD, servicePassword: 'another', database: 'own' })
   for (const statement of statements) {
     const [row] = await clickhouse.control.rows('SELECT formatQuery({statement: String}) AS text', { statement })
     t.match(row?.text, /^(CREATE|GRANT)/)
   }
   t.notMatch(statements.join(), PASSWORD)
+  const hashes = statements.flatMap((statement) => /BY '(\w+)'/.exec(statement)?.[1] ?? [])
+  const ofPassword = createHash('sha256').update(PASSWORD).digest('hex')
+  t.match(hashes, [ofPassword, /^\w{64}$/])
+  t.not(hashes[1], ofPassword, 'the password of analysts signs in no other user')
+  t.not(hashes[1], createHash('sha256').update('another').digest('hex'), 'nor does that of the service')
   const tables = [...statements.join().matchAll(/SELECT ON own\.(\w+)__\*/g)].map(([, name]) => name)
   t.same(tables.sort(), datasets.flatMap((dataset) => dataset.tables).sort())
 })

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
@@ -7,7 +7,6 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { until } from '@gamenet/engines/testing'
 import { storeOver } from '@gamenet/projector'
 import { Registry } from 'prom-client'
@@ -18,17 +17,8 @@ import { serviceOperations } from '../src/run/service-operations.js'
 import { AUTHORIZED, plainWrites, ROOT, spawnGamenet, startGamenet, untilLoaded } from './service/gamenet.js'
 import { openTestEngines } from './service/open-engines.js'
 
-const run = promisify(execFile)
 /** Scrapes nothing. */
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
-
-test('the imports of the loader thread do not load chDB, whose connections would close with the thread', async (t) => {
-  const log = new URL('../src/stores/log.js', import.meta.url).href
-  const loaded = `import(${JSON.stringify(log)}).then(() => console.log(process.report.getReport().sharedObjects.join('\\n')))`
-  const { stdout } = await run(process.execPath, ['-e', loaded])
-  t.match(stdout, /lmdb/, 'the log is loaded')
-  t.notMatch(stdout, /chdb/)
-})
 
 test('a service that is stopped in the middle of its work ends with 0', async (t) => {
   const directory = t.testdir()

@@ -1,6 +1,7 @@
 export { type ChdbOptions, type EmbeddedClickHouse, openChdb } from './clickhouse/chdb.js'
 export { type ClickHouse, ClickHouseError, LANE_NAMES, type Lane, type LaneName } from './clickhouse/clickhouse.js'
 export { openPinned } from './clickhouse/pin.js'
+export { passwordOf } from './clickhouse/readers.js'
 export { openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
 export { migratePostgres, newestMigration } from './postgres/migrate.js'

@@ -1,6 +1,5 @@
 /*
- * The logs, for threads. A thread that loads chDB closes every connection of the
- * process when it ends; statements on other threads then crash.
+ * The logs, for threads that need no tables.
  */
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
 export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'

@@ -43,7 +43,7 @@ async function open(t: Test, seconds: number, abiMax?: number) {
   }
   await show(1)
   const run = async (statement: string, parameters = {}) => {
-    const { bytes } = await analyst.ask(statement, { format: 'TSVRaw', parameters })
+    const bytes = await analyst.ask(statement, { format: 'TSVRaw', parameters })
     return Buffer.from(bytes).toString('latin1').trim()
   }
   return { directory, analyst, show, run }
@@ -53,6 +53,7 @@ test('the embedded engine gets the users, limits, quotas and rights of the docum
   const { run } = await open(t, 7)
   const [user = '', quota = '', grant = '', ...others] = readerStatements({
     password: PASSWORD,
+    servicePassword: 'another',
     database: 'default',
     seconds: 7
   })
@@ -174,6 +175,14 @@ test(
     t.same(filesOf(directory), filesBefore, 'nothing is written')
     t.equal(await run('SELECT count() FROM title_count'), '5', 'the same process answers')
     t.ok(most.bytes <= 256 * MIB, JSON.stringify(most))
+    // One value, which is refused when it is made: the kernel bounds it.
+    for (const width of [450_000_000, 1_500_000_000]) {
+      writeFileSync(`/proc/${analyst.pid}/clear_refs`, '5')
+      const before = memory('RssAnon')
+      await t.rejects(run(`SELECT length(printf('%${width}d', 1))`), { code: width < 1e9 ? 241 : 1001 })
+      t.ok(memory('VmHWM') - memory('RssFile') - before <= 1024 * MIB, `${width}`)
+      t.equal(await run('SELECT count() FROM title_count'), '5', 'the same process answers')
+    }
     t.comment(`${statements.length} statements, at most ${Math.round(most.bytes / MIB)} MiB: ${most.statement}`)
   }
 )

@@ -197,6 +197,17 @@ test('a server that refuses the user or the database is unavailable, with the re
   }
 })
 
+test('the user of questions signs in with what the password of the address gives, however that is written', async (t) => {
+  const own = await startClickHouseServer()
+  t.teardown(() => own.stop())
+  for (const url of [own.url, own.url.replace(':testing@', ':%74esting@')]) {
+    const clickhouse = openClickHouseServer({ url })
+    t.teardown(() => clickhouse.close())
+    const answer = await clickhouse.readers.json('SELECT currentUser() AS name', {}, { isQuestion: true })
+    t.match(String(Buffer.from(answer)), /gamenet_questions/)
+  }
+})
+
 test('an answer that ends early is an error, never a shorter answer', async (t) => {
   const known = 'max_threads\n'
   let calls = 0

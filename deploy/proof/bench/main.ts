@@ -17,7 +17,6 @@ import { measurements } from './measurements.js'
  */
 
 const MEASUREMENT_MS_MAX = 2_400_000
-/** Enough for the engine's seven connections, files and gzip; the service's launcher sets the same. */
 
 type Options = {
   readonly scale: string

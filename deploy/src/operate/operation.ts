@@ -79,7 +79,7 @@ export type OperationNeeds = {
   readonly steps: Steps
   readonly ingest: Ingest | undefined
   readonly people: People
-  readonly damage: Pick<TableDamage, 'status' | 'tables'>
+  readonly damage: Pick<TableDamage, 'status' | 'setAside' | 'tables'>
   readonly state: ProcessState
   /** Returns the answers that differ between the tables of a comparison. */
   readonly changedAnswers: (difference: SwapDifference, tables: ComparedTables) => Promise<ChangedAnswers>

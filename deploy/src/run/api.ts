@@ -102,7 +102,7 @@ export async function openApi(needs: Needs): Promise<string> {
         if (!(error instanceof Refusal && error.code === 'data_damaged')) return
         // Files of datasets have a line of their own.
         const file = fileFailure(error.cause, config.DATA_DIR)
-        noteDamage(damageMet, file ?? engineFailure(error, String(engines.names.tables)))
+        noteDamage(damageMet, file ?? engineFailure(error, engines.ownsTables))
       })
     }
   )

@@ -23,7 +23,7 @@ export function startProjector(needs: Needs): Projector {
     logger,
     reservedBytes: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
     explain: async (error) => {
-      const failure = await explained(error, engines.directory?.path, String(engines.names.tables))
+      const failure = await explained(error, engines.directory?.path, engines.ownsTables)
       noteDamage(damageMet, failure)
       return failure
     },

@@ -21,7 +21,7 @@ export async function reapplyErasures({ engines, role, concurrentWriters, logger
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
       stepsEnded: stepsOf(concurrentWriters).stepsEnded,
-      ownsTables: engines.names.tables === 'chDB',
+      ownsTables: engines.ownsTables,
       signal: new AbortController().signal,
       oldPartsMs: OLD_PARTS_MS,
       // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures

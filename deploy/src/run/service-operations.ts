@@ -68,8 +68,8 @@ export function serviceOperations(
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
         requireLog(operation, needs)
         const run = operation.run(needs, input, { onProgress, signal }).catch(async (error: unknown) => {
-          const { directory, names } = needs.engines
-          const failure = await explained(error, directory?.path, String(names.tables))
+          const { directory, ownsTables } = needs.engines
+          const failure = await explained(error, directory?.path, ownsTables)
           noteDamage(given.state.damageMet, failure)
           // The client gets the sentence without its cause.
           if (given.isRunning && failure !== error)

@@ -5,7 +5,7 @@ import type { Service } from './service.js'
 
 export function addStart(program: Command, terminal: Terminal): void {
   acceptingOlder(
-    addCommand(program, 'start', 'the complete service in one process, by default on embedded engines')
+    addCommand(program, 'start', 'the complete service, on embedded engines unless servers are named')
   ).action((options: { json?: boolean }) => runUntilStopped(terminal, 'all', options, linesOf))
 }
 

@@ -37,6 +37,8 @@ export type TableDamage = {
   /** Resolves with true when no table in use is damaged; with false when the service stops first. */
   whenSound(): Promise<boolean>
   status(): Promise<DamageStatus[]>
+  /** The part of `status` that no file in use shows any more: lost rows, and parts that a server has set aside. */
+  setAside(): Promise<DamageStatus[]>
   stop(): Promise<void>
 }
 
@@ -102,13 +104,16 @@ export async function openTableDamage({
     if (isDamaged || isWithoutPosition)
       throw new Refusal('data_damaged', [], { retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
-  const status = async (): Promise<DamageStatus[]> => [
-    ...(await tables.inUse()).map((each) => statusOf(each, projector !== undefined)),
-    ...tables.gone.map((reason): DamageStatus => ({ table: 'events', state: 'left', reason })),
+  const setAside = async (): Promise<DamageStatus[]> => [
     ...lost.map((each): DamageStatus => {
       return { table: each.table, state: each.reason === null ? 'repairing' : 'left', reason: sentenceOfLost(each) }
     }),
     ...(isOurs ? [] : [...(await store.do(readBrokenParts))].map(statusOnServer))
+  ]
+  const status = async (): Promise<DamageStatus[]> => [
+    ...(await tables.inUse()).map((each) => statusOf(each, projector !== undefined)),
+    ...tables.gone.map((reason): DamageStatus => ({ table: 'events', state: 'left', reason })),
+    ...(await setAside())
   ]
   addMetric(registry, status)
   return {
@@ -123,6 +128,7 @@ export async function openTableDamage({
       return !stopping.signal.aborted
     },
     status,
+    setAside,
     stop: async () => {
       stopping.abort()
       await checked

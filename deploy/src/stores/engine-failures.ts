@@ -65,18 +65,19 @@ export function isOfDamage(error: unknown): error is ClickHouseError {
 /**
  * Returns an error of the machine, of files or of an engine as a sentence with a way out; any other error unchanged.
  * @param path the data directory, if an engine is embedded
+ * @param ownsTables whether ClickHouse is embedded
  */
-export async function explained(error: unknown, path: string | undefined, tables: string): Promise<unknown> {
+export async function explained(error: unknown, path: string | undefined, ownsTables: boolean): Promise<unknown> {
   if (error instanceof FilesDamaged || error instanceof UsageError) return error
-  const isOfServer = tables !== 'chDB' && clickHouseErrorIn(error) !== undefined
+  const isOfServer = !ownsTables && clickHouseErrorIn(error) !== undefined
   const ofDisk = path === undefined || isOfServer ? undefined : await unwritableDisk(path, error)
-  return ofDisk ?? fileFailure(error, path ?? '') ?? engineFailure(error, tables)
+  return ofDisk ?? fileFailure(error, path ?? '') ?? engineFailure(error, ownsTables)
 }
 
 /**
  * Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged.
  */
-export function engineFailure(error: unknown, tables: string): unknown {
+export function engineFailure(error: unknown, ownsTables: boolean): unknown {
   if (error instanceof FailureError) return error
   const ofTables = clickHouseErrorIn(error)
   const isRefusal = error instanceof Refusal && error.code === 'data_damaged'
@@ -87,14 +88,14 @@ export function engineFailure(error: unknown, tables: string): unknown {
   if (isOfLmdbDamage(error))
     return new FilesDamaged('log', `The log's file data.mdb is damaged: ${error.message}`, RESTORE)
   if (ofTables !== undefined && (ofTables.code === NOT_ENOUGH_SPACE || FREEZE_WITHOUT_SPACE.test(ofTables.message))) {
-    const of = tables === 'chDB' ? 'their disk' : 'the disk of the ClickHouse server'
+    const of = ownsTables ? 'their disk' : 'the disk of the ClickHouse server'
     return new FailureError(
       `The tables cannot be written or copied, because ${of} is full. Free space on it, and repeat the command.`
     )
   }
   if (ofTables !== undefined && (isOfDamage(ofTables) || isRefusal)) {
     const what = tableOf(ofTables)
-    if (tables === 'chDB')
+    if (ownsTables)
       return new FilesDamaged('tables', `${what} are damaged`, isOfDamage(ofTables) ? REPAIR_TABLES : MAKE_TABLES_AGAIN)
     // The logs of the server may be out of reach.
     const said = shown(ofTables.message).replace(/\.$/, '')

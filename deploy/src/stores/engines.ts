@@ -11,7 +11,8 @@ import {
   openPglite,
   openPinned,
   openPostgres,
-  type Postgres
+  type Postgres,
+  passwordOf
 } from '@gamenet/engines'
 import { LogDamaged, readLogApart } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'
@@ -59,14 +60,23 @@ export type Engines = {
   openWrites(): Promise<Postgres>
   /** Migrates a persistent write side; returns the names of the applied migrations. */
   migrateWrites(): Promise<string[]>
-  /** Role of an engine → its name, for status. */
+  /** Whether ClickHouse is a process of this service, whose files are in the directory. */
+  readonly ownsTables: boolean
+  /** Whether PostgreSQL is embedded. */
+  readonly ownsWrites: boolean
+  /** The password of the service's user on a ClickHouse server. */
+  readonly servicePassword: string
+  /** Role of an engine → its name, for people. */
   readonly names: Readonly<Record<string, string>>
   /** Closes the open engines in reverse order. */
   close(): Promise<void>
 }
 
 /** Engines that were opened each on its own: without those whose files are damaged. */
-export type SoundEngines = Pick<Engines, 'directory' | 'logChoice' | 'names' | 'writes' | 'openWrites'> & {
+export type SoundEngines = Pick<
+  Engines,
+  'directory' | 'logChoice' | 'ownsTables' | 'ownsWrites' | 'writes' | 'openWrites'
+> & {
   readonly log: Engines['log'] | undefined
   readonly clickhouse: Engines['clickhouse'] | undefined
 }
@@ -122,10 +132,12 @@ export async function openSoundEngines({ config, role, logger, damageMet = new S
     }
   }
   try {
-    const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
-    const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
-      (server) => server === undefined
-    )
+    const [serverUrl] = config.CLICKHOUSE_URL ?? []
+    const ownsTables = serverUrl === undefined
+    const ownsWrites = config.POSTGRES_URL === undefined
+    const owned = { ownsTables, ownsWrites, servicePassword: ownsTables ? '' : passwordOf(serverUrl) }
+    const needsDirectory = config.KAFKA_BROKERS === undefined || ownsTables
+    const isEmbedded = config.KAFKA_BROKERS === undefined && ownsTables && ownsWrites
     // `gamenet start` claims the directory even if no engine needs it, so that commands find the service.
     const directory =
       needsDirectory || role === 'all'
@@ -148,14 +160,14 @@ export async function openSoundEngines({ config, role, logger, damageMet = new S
     const migrated = once(async () => {
       const opened = await openWrites()
       await migratePostgres(opened)
-      if (config.POSTGRES_URL === undefined) await endLeases(opened)
+      if (ownsWrites) await endLeases(opened)
     })
     const writes = async () => {
       await migrated()
       return await openWrites()
     }
     const migrateWrites = async () =>
-      writesPath === undefined && config.POSTGRES_URL === undefined ? [] : await migratePostgres(await openWrites())
+      writesPath === undefined && ownsWrites ? [] : await migratePostgres(await openWrites())
     // An embedded PostgreSQL starts in its own thread for a second while the other engines are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
@@ -175,11 +187,11 @@ export async function openSoundEngines({ config, role, logger, damageMet = new S
     const clickhouse = await openedIfSound(() => openTables(config, part('tables'), { warn, beforeWrite }))
     const names = {
       log: logChoice.engine,
-      tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
-      ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
+      tables: ownsTables ? 'ClickHouse (embedded)' : 'ClickHouse',
+      ...(withPostgres ? { writes: ownsWrites ? 'PGlite' : 'PostgreSQL' } : {})
     }
     const engines = { directory, isEmbedded, log, logChoice, clickhouse, openWrites, writes, migrateWrites, names }
-    return { ...engines, heldLocks, damaged, writing, opened, close }
+    return { ...engines, ...owned, heldLocks, damaged, writing, opened, close }
   } catch (error) {
     await close()
     throw await startFailure(config, error)
@@ -195,7 +207,7 @@ async function removeRemains(directory: DataDirectory): Promise<void> {
 
 /** Returns the failure of a start with its cause, if it is one of the machine or of files. */
 export async function startFailure({ DATA_DIR, CLICKHOUSE_URL }: Config, error: unknown): Promise<unknown> {
-  return await explained(error, resolve(DATA_DIR), CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse')
+  return await explained(error, resolve(DATA_DIR), CLICKHOUSE_URL === undefined)
 }
 
 /** Default of LOG_EPOCH. */
@@ -220,7 +232,7 @@ export function openTables(
   }
   return urls === undefined
     ? openChdb({ path, memoryBytes, onLost: endAtOnce, ...reads, ...options })
-    : openPinned({ urls, ca, beforeWrite, questionsPassword: config.SQL_PASSWORD, warn: options.warn, ...reads })
+    : openPinned({ urls, ca, beforeWrite, warn: options.warn, ...reads })
 }
 
 /**

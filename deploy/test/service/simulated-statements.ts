@@ -10,7 +10,7 @@ import { BOOKKEEPING, TABLES } from '../../proof/simulate/table-definitions.js'
 type Tables = ClickHouse['control']
 type StoreView = NonNullable<Parameters<typeof storeOver>[1]>
 
-/** chDB with migrated tables. */
+/** ClickHouse with migrated tables. */
 export async function openTables(t: Test): Promise<Tables> {
   const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
   t.teardown(() => engine.close())
@@ -60,7 +60,7 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
       const [here, there] = [found, each.answer].map((answer) =>
         textOf(each.kind === 'query' ? distinct(answer) : answer)
       )
-      if (here !== there) throw new Error(`${question}\nchDB answers\n${here}\nthe simulator\n${there}`)
+      if (here !== there) throw new Error(`${question}\nClickHouse answers\n${here}\nthe simulator\n${there}`)
     }
   }
   return compared

@@ -13,7 +13,8 @@ export function enginesOf({ clickhouse, log, logChoice, writes }: WorldUnderTest
     directory: undefined,
     log,
     logChoice,
-    names: { tables: 'chDB', writes: 'PostgreSQL' },
+    ownsTables: true,
+    ownsWrites: false,
     writes: async () => writes,
     openWrites: async () => writes
   }

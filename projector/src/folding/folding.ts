@@ -24,7 +24,7 @@ const YOUNG_HEAP_MB = 96
 
 /**
  * Folds in a separate thread, started with the first fold: a board of 100,000 entries takes half a second, which would
- * block the main thread. The thread loads no engine (a thread that loads chDB closes every connection at its end).
+ * block the main thread. The thread loads no engine.
  */
 export function foldInThread(): Folding {
   let thread: { readonly worker: Worker; readonly calls: Calls<FoldThread> } | undefined

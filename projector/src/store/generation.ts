@@ -115,7 +115,7 @@ export const storePointers = operation(
 
 /**
  * Returns stores that cache the pointers until one of them stores others, for the only process that writes them. A read
- * takes 1.1 ms of chDB, 4 to 8 % of a small pass or batch.
+ * takes 1.1 ms of ClickHouse, 4 to 8 % of a small pass or batch.
  */
 export function keepingPointers(): (store: Store) => Store {
   let cached: Promise<unknown> | undefined

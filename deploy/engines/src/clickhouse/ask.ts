@@ -6,29 +6,22 @@ export type Question = {
   readonly format: string
   /** Values of `{name: Type}`, as the engine writes them. */
   readonly parameters?: Readonly<Record<string, string>>
-  /** Of HTTP and of the statement. */
-  readonly settings?: Readonly<Record<string, string | number>>
 }
-/** The bytes of an answer, and its number of rows. */
-export type Answer = { readonly bytes: Uint8Array; readonly rows: number }
 
-/** Sends one statement of any length to a ClickHouse that {@link startChild} has started. */
+/** Sends one statement of any length to a ClickHouse that {@link startChild} has started; returns the whole answer. */
 export const asker = (child: Pick<EngineChild, 'ports'>, password: string, user = 'gamenet') => {
   const headers = { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
-  return async (statement: string, { format, parameters = {}, settings = {} }: Question): Promise<Answer> => {
+  return async (statement: string, { format, parameters = {} }: Question): Promise<Uint8Array> => {
     const url = new URL(`http://127.0.0.1:${child.ports[0]}/`)
     const query = url.searchParams
     // An answer begins when its statement has ended, so that a statement that fails has its own error.
-    for (const [name, value] of Object.entries({ ...settings, default_format: format, wait_end_of_query: 1 }))
-      query.set(name, String(value))
+    query.set('default_format', format)
+    query.set('wait_end_of_query', '1')
     for (const [name, value] of Object.entries(parameters)) query.set(`param_${name}`, value)
     const reply = await fetch(url, { method: 'POST', headers, body: statement })
     const bytes = new Uint8Array(await reply.arrayBuffer())
-    if (!reply.ok) {
-      const code = reply.headers.get('x-clickhouse-exception-code')
-      throw new ClickHouseError(new TextDecoder().decode(bytes).trim(), code === null ? {} : { code: Number(code) })
-    }
-    const summary = JSON.parse(reply.headers.get('x-clickhouse-summary') ?? '{}') as { result_rows?: string }
-    return { bytes, rows: Number(summary.result_rows ?? 0) }
+    if (reply.ok) return bytes
+    const code = reply.headers.get('x-clickhouse-exception-code')
+    throw new ClickHouseError(new TextDecoder().decode(bytes).trim(), code === null ? {} : { code: Number(code) })
   }
 }

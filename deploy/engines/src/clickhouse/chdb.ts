@@ -73,7 +73,6 @@ export const openChdb = async (options: ChdbOptions): Promise<EmbeddedClickHouse
   const server = openClickHouseServer({
     url: `http://gamenet:${password}@127.0.0.1:1`,
     agent: () => new ChildAgent(engine),
-    questionsPassword: password,
     compression: false,
     health: HEALTH,
     readers: options.readers ?? READERS,

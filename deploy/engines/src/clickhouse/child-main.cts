@@ -37,7 +37,7 @@ const SYSTEM_FILES = [
 const start = firstLine()
 endWithParent(start.parent)
 withoutCoreDumps()
-if (start.isBackground) yieldToOthers()
+if (start.statementBytes > 0) yieldToOthers()
 for (const [name, value] of Object.entries(start.environment)) libc('setenv', name, value, 1)
 const abi = isLinux
   ? confine({

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { errorMessage } from '@gamenet/schemas'
 import { LIBRARY_PACKAGE } from '../engine-versions.js'
-import { ANALYST, type Readers, readersAsXml } from './readers.js'
+import { type Readers, readersAsXml } from './readers.js'
 
 /** What the process of an embedded ClickHouse is sent. */
 export type ChildStart = {
@@ -24,9 +24,10 @@ export type ChildStart = {
   readonly ports: readonly number[]
   /** The newest version of Landlock to use. */
   readonly abiMax: number
-  /** Whether it has the lowest priority. */
-  readonly isBackground: boolean
-  /** The memory, with the stacks of further threads, that it may take beyond that of its start; 0 for any. */
+  /**
+   * The memory, with the stacks of further threads, that it may take beyond that of its start, as a process of the
+   * lowest priority; 0 for any, as a part of the service.
+   */
   readonly statementBytes: number
 }
 
@@ -56,8 +57,6 @@ export type ChildOptions = {
   /** The port of HTTP and, if it is wanted, of the native protocol; default: any free one of HTTP. */
   readonly ports?: readonly number[] | undefined
   readonly abiMax?: number | undefined
-  /** Whether other processes come first. */
-  readonly isBackground?: boolean
   readonly statementBytes?: number
   /** Called with what the process writes to its standard error, at most {@link LINES_MAX} times. */
   readonly log?: ((line: string) => void) | undefined
@@ -75,11 +74,9 @@ const SAID_LENGTH_MAX = 2000
 
 /** Starts a ClickHouse on a directory. Rejects with what the process said if it does not listen. */
 export const startChild = async (options: ChildOptions): Promise<EngineChild> => {
-  const { path, memoryBytes, password, ports = [0], abiMax = 0xffff, isBackground = false, log } = options
+  const { path, memoryBytes, password, ports = [0], abiMax = 0xffff, log } = options
   const { statementBytes = 0 } = options
-  const own = { database: DATABASE, ...(options.readers ?? { password }) }
-  // The password of an analyst must not sign in a user with other limits.
-  const readers = readersAsXml(own, options.readers && ANALYST)
+  const readers = readersAsXml({ database: DATABASE, servicePassword: password, ...(options.readers ?? { password }) })
   const start: ChildStart = {
     parent: process.pid,
     path,
@@ -99,7 +96,6 @@ export const startChild = async (options: ChildOptions): Promise<EngineChild> =>
     },
     ports,
     abiMax,
-    isBackground,
     statementBytes
   }
   // An empty environment: the service's contains its secrets. A group of its own: Ctrl-C goes to the whole group, and

@@ -75,6 +75,10 @@ export type FileFormat = (typeof FILE_FORMATS)[number]
 export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'exports', 'control'] as const
 export type LaneName = (typeof LANE_NAMES)[number]
 
+/** Returns a value for each lane. */
+export const byLane = <Value>(of: (name: LaneName) => Value): Readonly<Record<LaneName, Value>> =>
+  Object.fromEntries(LANE_NAMES.map((name) => [name, of(name)])) as Record<LaneName, Value>
+
 /**
  * ClickHouse, a server or a child of this process. The streams of `readers` run on the few connections of `exports`,
  * so that slow clients delay no answer; further streams are refused with `engine_busy`.

@@ -1,6 +1,6 @@
 import { once, setMaxListeners } from 'node:events'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { backoffMs, pause, Refusal, withTimeout } from '@gamenet/schemas'
+import { backoffMs, pause, Refusal } from '@gamenet/schemas'
 import type { Barrier } from './barrier.js'
 import {
   ClickHouseError,
@@ -41,13 +41,6 @@ export type Statement = {
   readonly signal?: AbortSignal | undefined
 }
 
-/** An answer on its way. `body` ends when the whole answer has been read, and fails with the statement. */
-export type Streaming = {
-  readonly body: Readable
-  /** Settles when the statement has ended in the engine. */
-  readonly done: Promise<unknown>
-}
-
 /** The bytes of rows, and their format. */
 type Body = { readonly format: 'JSONCompactEachRow' | 'Native'; readonly bytes: Uint8Array }
 
@@ -57,7 +50,8 @@ export type Target = { readonly table: string; readonly columns: readonly string
 export type Connection = {
   /** Returns the bytes of the statement's answer. */
   run(statement: Statement): Promise<Uint8Array>
-  stream(statement: Statement): Promise<Streaming>
+  /** Returns a stream that fails with the statement, and is closed when the statement has ended or is to be killed. */
+  stream(statement: Statement): Promise<Readable>
   put(target: Target, body: Body): Promise<void>
 }
 
@@ -93,7 +87,7 @@ export const laneOf = (needs: {
   readonly limits: LaneLimits
   readonly known: KnownSettings
   readonly barrier: Barrier
-  /** Asks the engine to stop the statement with this tag; never rejects. */
+  /** Kills the statement with this tag; resolves when it has ended, or the engine is away. Never rejects. */
   readonly kill: (tag: string) => Promise<void>
   /** Called when a write has its connection; the write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
@@ -192,7 +186,7 @@ const abortable = <Answer>(
   let stopped = Promise.resolve()
   const answer = new Promise<Answer>((resolve, reject) => {
     const abort = (): void => {
-      stopped = stopUntilOver(work, stop)
+      stopped = stop()
       reject(signal.reason)
     }
     signal.addEventListener('abort', abort, { once: true })
@@ -204,16 +198,16 @@ const abortable = <Answer>(
 
 /** Resolves with a stream that has its first bytes; the slot stays held until the statement has ended in the engine. */
 const streamed = (
-  opening: Promise<Streaming>,
+  opening: Promise<Readable>,
   signal: AbortSignal | undefined,
   stop: () => Promise<void>
 ): Running<Readable> => {
-  const released = opening.then(async ({ body, done }) => {
-    await Promise.race([ended(done), once(body, 'close')]).catch(() => undefined)
-    if (body.destroyed && !body.readableEnded) await stopUntilOver(done, stop)
-    await ended(done)
+  const released = opening.then(async (body) => {
+    // It listens to errors too: their reader may have left.
+    await ended(once(body, 'close'))
+    if (!body.readableEnded) await stop()
   })
-  const answer = opening.then(async ({ body }) => {
+  const answer = opening.then(async (body) => {
     if (signal !== undefined) addAbortSignal(signal, body)
     await once(body, 'readable')
     return body
@@ -246,26 +240,6 @@ const onReplicas = async (send: () => Promise<void>, signal: AbortSignal | undef
     }
   }
 }
-
-const STOP_AGAIN = { firstMs: 50, maxMs: 1000 }
-
-/** A kill before the query executes has no effect, so it is repeated until the query has ended. */
-const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>): Promise<void> => {
-  let isOver = false
-  const over = ended(work).then(() => {
-    isOver = true
-  })
-  for (let tries = 1; !isOver; tries += 1) {
-    await stop()
-    await withTimeout(over, backoffMs(STOP_AGAIN, tries), () => undefined)
-  }
-}
-
-/**
- * Condition for queries that can be killed. ClickHouse marks a query that is still being planned as killed and then
- * executes it to its end; a query that has read rows, or has run for a while, is executing.
- */
-export const KILLABLE = '(read_rows > 0 OR elapsed > 0.5)'
 
 const MESSAGE_LENGTH_MAX = 2000
 const TOO_MANY_SIMULTANEOUS_QUERIES = 202

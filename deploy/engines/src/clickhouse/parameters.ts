@@ -1,22 +1,15 @@
 import { ClickHouseError } from './clickhouse.js'
 
 /**
- * Returns the escaped text of a parameter for `{name: Type}`: the type of the placeholder, not the value, determines
- * the result. The same form as `param_*` over HTTP.
+ * Returns a value as the engine reads it inside a list: a quoted string, the word NULL, numbers.
+ * @throws ClickHouseError if the engine would read another value, such as that of a `Date`
  */
 export const parameterText = (name: string, value: unknown): string => {
-  if (value === null || value === undefined) return '\\N'
-  if (typeof value === 'string') return value.replace(ESCAPED_IN_TEXT, (char) => TEXT_ESCAPES[char] ?? char)
-  return composed(name, value)
-}
-
-/** Values inside arrays are literals: quoted strings, and the word NULL. */
-const composed = (name: string, value: unknown): string => {
   if (value === null || value === undefined) return 'NULL'
   if (typeof value === 'string') return stringLiteral(value)
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value)
   if (typeof value === 'number') return numberText(name, value)
-  if (Array.isArray(value)) return `[${value.map((element) => composed(name, element)).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map((element) => parameterText(name, element)).join(',')}]`
   throw new ClickHouseError(
     `Parameter ${name} is ${describe(value)}; ` +
       'it must be null, a boolean, a number, a bigint, a string or an array of these.'
@@ -33,7 +26,6 @@ const numberText = (name: string, value: number): string => {
 
 const describe = (value: unknown): string => (value instanceof Date ? 'a Date' : `a ${typeof value}`)
 
-const ESCAPED_IN_TEXT = /[\\\0\b\f\n\r\t]/g
 const TEXT_ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
   '\0': '\\0',

@@ -1,5 +1,5 @@
 import { errorMessage, pause, Refusal, withSignals, withTimeout } from '@gamenet/schemas'
-import { type ClickHouse, LANE_NAMES, type Lane, type LaneName, type Replica } from './clickhouse.js'
+import { byLane, type ClickHouse, type Lane, type LaneName, type Replica } from './clickhouse.js'
 import { Identity } from './identity.js'
 import { type ClickHouseServer, type ClickHouseServerOptions, openAsker, openClickHouseServer } from './server.js'
 import { ended } from './slots.js'
@@ -70,9 +70,8 @@ export const openPinned = (options: PinnedOptions): ClickHouse => {
     insert: async (...rows) => (await pin.server())[name].insert(...rows),
     sync: async (tables) => (await pin.server())[name].sync(tables)
   })
-  const lanes = Object.fromEntries(LANE_NAMES.map((name) => [name, lane(name)])) as Record<LaneName, Lane>
   return {
-    ...lanes,
+    ...byLane(lane),
     version: async () => (await pin.server()).version(),
     stats: () => pin.last.stats(),
     replicas: () => pin.replicas(),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -14,17 +14,38 @@ const FILE = fileURLToPath(new URL('../../../clickhouse-readers.sql', import.met
 const LONGEST_STATEMENTS = 20
 
 export type Readers = {
+  /** Of analysts. */
   readonly password: string
+  /** Of the service's own user. */
+  readonly servicePassword: string
   /** The database of the service. */
   readonly database: string
   readonly seconds?: number | undefined
 }
 
+/** Returns the password in an address; empty if there is none. */
+export const passwordOf = (url: string): string => decodeURIComponent(new URL(url).password)
+
+/**
+ * Returns the password of the user of questions. Every process of the service derives it from the password of its own
+ * user, and nobody keeps it. Analysts do not know it: it would sign them in with higher limits.
+ */
+export const questionsPassword = (servicePassword: string): string =>
+  createHmac('sha256', servicePassword).update(QUESTIONS).digest('hex')
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
 /** Returns the statements that create the users; repeatable. */
-export const readerStatements = ({ password, database, seconds = ANALYST_SECONDS }: Readers): string[] =>
+export const readerStatements = ({
+  password,
+  servicePassword,
+  database,
+  seconds = ANALYST_SECONDS
+}: Readers): string[] =>
   readFileSync(FILE, 'utf8')
     .replace(/^--.*$/gm, '')
-    .replaceAll('{sha256}', createHash('sha256').update(password).digest('hex'))
+    .replaceAll('{sha256}', sha256(password))
+    .replaceAll('{questionsSha256}', sha256(questionsPassword(servicePassword)))
     .replaceAll('{seconds}', String(seconds))
     .replaceAll('{hourSeconds}', String(LONGEST_STATEMENTS * seconds))
     .replace(/\bgamenet\b/g, database)
@@ -32,18 +53,12 @@ export const readerStatements = ({ password, database, seconds = ANALYST_SECONDS
     .map((statement) => statement.trim().replace(/\s+/g, ' '))
     .filter((statement) => statement !== '')
 
-/**
- * Returns the same users, or one of them, as elements of ClickHouse's users file: the embedded server refuses
- * CREATE USER.
- */
-export const readersAsXml = (
-  readers: Readers,
-  only?: string
-): Readonly<Record<'users' | 'profiles' | 'quotas', string>> => {
+/** Returns the same users as elements of ClickHouse's users file: the embedded server refuses CREATE USER. */
+export const readersAsXml = (readers: Readers): Readonly<Record<'users' | 'profiles' | 'quotas', string>> => {
   const statements = readerStatements(readers)
   const xml = { users: '', profiles: '', quotas: '' }
   for (const [, name = '', hash, database, settings = ''] of statements.flatMap((each) => [USER.exec(each) ?? []])) {
-    if (name === '' || name !== (only ?? name)) continue
+    if (name === '') continue
     const own = statements.filter((each) => each.endsWith(` TO ${name}`))
     const rest = (start: string) =>
       own.filter((each) => each.startsWith(start)).map((each) => each.slice(0, -` TO ${name}`.length))

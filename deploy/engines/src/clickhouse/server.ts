@@ -1,27 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import type { Agent } from 'node:http'
-import { createRequire } from 'node:module'
 import { addAbortSignal, PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { createClient, ClickHouseError as ServerError } from '@clickhouse/client'
 import { pause, Refusal, withSignals } from '@gamenet/schemas'
 import { type Health, type HealthTimes, watchHealth } from '../health.js'
 import { barrierOf } from './barrier.js'
-import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters as Values } from './clickhouse.js'
-import { engineOf, type LaneSlots } from './engine.js'
-import {
-  type Connection,
-  engineError,
-  KILLABLE,
-  type KnownSettings,
-  laneOf,
-  newTag,
-  running,
-  type Statement,
-  type Streaming
-} from './lane.js'
+import { byLane, type ClickHouse, LANE_NAMES, type LaneName, type Parameters as Values } from './clickhouse.js'
+import { type Connection, engineError, type KnownSettings, laneOf, newTag, running, type Statement } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
-import { QUESTIONS } from './readers.js'
-import { ended, slotsOf } from './slots.js'
+import { passwordOf, QUESTIONS, questionsPassword } from './readers.js'
+import { ended, type Slots, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
   bodyLimits,
@@ -49,8 +38,6 @@ export type ClickHouseServerOptions = {
   readonly requestTimeoutMs?: number
   /** Called directly before each write; a write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
-  /** The password of the user of saved questions. */
-  readonly questionsPassword?: string | undefined
   /** Creates what makes the connections of a client: clients end idle connections, which others must not use. */
   readonly agent?: () => Agent
   /** Called with the name of the server that sends an answer, before the answer is read. */
@@ -69,14 +56,10 @@ export type ClickHouseServer = ClickHouse & {
   abandon(reason: Refusal): Promise<void>
 }
 
-type Package = typeof import('@clickhouse/client')
-type Client = ReturnType<Package['createClient']>
+type Client = ReturnType<typeof createClient>
+type LaneSlots = Slots<Connection>
 type ExecParams = Parameters<Client['exec']>[0]
 type ExecHeaders = Awaited<ReturnType<Client['exec']>>['response_headers']
-
-const load = createRequire(import.meta.url)
-/** Loaded when the first server is opened: most services have their tables in the process. */
-const clientPackage = (): Package => load('@clickhouse/client') as Package
 
 const AWAY_RETRY_SECONDS = 5
 /**
@@ -97,7 +80,6 @@ const CLOSE_KILL_WAIT_MS = 1000
  */
 export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHouseServer => {
   const clients: Client[] = []
-  const slots = {} as Record<LaneName, LaneSlots>
   const abandon = new AbortController()
   // Each running statement listens to it.
   setMaxListeners(0, abandon.signal)
@@ -109,22 +91,17 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     (signal) => answerOf(prober.exec({ query: 'SELECT 1', abort_signal: signal }), 'SELECT 1', signal, options),
     options.health
   )
-  for (const name of LANE_NAMES) {
+  const slots = byLane((name) => {
     const limits = options.limits?.[name] ?? LANE_LIMITS[name]
     const clientFor = ({ seconds }: LaneLimits): Client =>
       clientOf(options, options.requestTimeoutMs ?? seconds * 1000 + SILENCE_BEYOND_LIMIT_MS, name !== 'exports')
     const ways = { statements: clientFor(limits), bodies: clientFor(bodyLimits(limits)) }
     clients.push(ways.statements, ways.bodies)
-    const sizes = { readers: options.readers ?? 8, control: 2, queueMax: options.queueMax }
-    const { slots: length, ...queue } = laneSize(name, sizes)
-    slots[name] = slotsOf(
-      name,
-      Array.from({ length }, () =>
-        connectionOf(ways, options, underWay, abandon.signal, IMPATIENT.has(name) ? health : undefined)
-      ),
-      queue
-    )
-  }
+    const { slots: length, ...queue } = laneSize(name, { readers: options.readers ?? 8, queueMax: options.queueMax })
+    const connection = () =>
+      connectionOf(ways, options, underWay, abandon.signal, IMPATIENT.has(name) ? health : undefined)
+    return slotsOf(name, Array.from({ length }, connection), queue)
+  })
   const known = knownSettings(slots.control)
   const barrier = barrierOf((query, clickhouse_settings = {}) =>
     withSignals([abandon.signal, health.signal], ({ signal: abort_signal }) =>
@@ -132,24 +109,27 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     )
   )
   const kill = (tag: string) => killUntilEnded(slots.control, tag)
-  const engine = engineOf({
-    slots,
-    lane: (name) => {
-      const limits = options.limits?.[name] ?? LANE_LIMITS[name]
-      return laneOf({ name, slots: slots[name], limits, known, barrier, kill, beforeWrite: options.beforeWrite })
-    },
-    close: () => {
-      health.close()
-      return closeClients(slots, clients, underWay, abandon)
-    }
+  const lanes = byLane((name) => {
+    const limits = options.limits?.[name] ?? LANE_LIMITS[name]
+    return laneOf({ name, slots: slots[name], limits, known, barrier, kill, beforeWrite: options.beforeWrite })
   })
+  let closing: Promise<void> | undefined
+  const close = (reason?: Refusal): Promise<void> => {
+    for (const name of LANE_NAMES) if (name !== 'control' || reason !== undefined) slots[name].close(reason)
+    if (closing === undefined) health.close()
+    closing ??= closeClients(slots, clients, underWay, abandon)
+    return closing
+  }
   return {
-    ...engine,
+    ...lanes,
+    readers: { ...lanes.readers, stream: lanes.exports.stream },
+    version: async () => String((await lanes.control.rows('SELECT version() AS version'))[0]?.version),
+    stats: () => ({ lanes: byLane((name) => slots[name].stats()) }),
+    close: () => close(),
     syncAll: barrier.syncAll,
     abandon: async (reason) => {
       abandon.abort(reason)
-      for (const name of LANE_NAMES) slots[name].close(reason)
-      await engine.close()
+      await close(reason)
     }
   }
 }
@@ -172,7 +152,7 @@ const clientOf = (
   keepsAlive = true
 ): Client => {
   const compression = compresses && (options.compression ?? true)
-  return clientPackage().createClient({
+  return createClient({
     url: options.url,
     ...(options.database === undefined ? {} : { database: options.database }),
     ...(options.agent === undefined ? {} : { http_agent: options.agent() }),
@@ -208,6 +188,12 @@ const closeClients = async (
   slots.control.close()
   await Promise.all(clients.map((client) => ended(client.close())))
 }
+
+/**
+ * Condition for queries that can be killed. ClickHouse marks a query that is still being planned as killed and then
+ * executes it to its end; a query that has read rows, or has run for a while, is executing.
+ */
+const KILLABLE = '(read_rows > 0 OR elapsed > 0.5)'
 
 const GONE_CHECK_MS = 50
 const GONE_CHECK_MS_MAX = 1000
@@ -245,11 +231,12 @@ const connectionOf = (
   abandon: AbortSignal,
   health?: Health
 ): Connection => {
+  const auth = { username: QUESTIONS, password: questionsPassword(passwordOf(options.url)) }
   const queryOf = ({ sql, parameters, settings, format, tag, isQuestion }: Statement) => ({
     ...withLiterals(sql, parameters),
     query_id: tag,
     clickhouse_settings: { ...settings, default_format: format, max_query_size: QUERY_BYTES_MAX } as Settings,
-    ...(isQuestion === true ? { auth: { username: QUESTIONS, password: options.questionsPassword ?? '' } } : {})
+    ...(isQuestion === true ? { auth } : {})
   })
   return {
     run: async (statement) => {
@@ -291,13 +278,12 @@ const WHOLE_ANSWER: Settings = { wait_end_of_query: 1, http_response_buffer_size
 const URL_PARAMETER_LENGTH_MAX = 4096
 
 const withLiterals = (statement: string, parameters: Values): { query: string; query_params: Values } => {
-  const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, parameterText(name, value)]))
+  const textOf = (name: string, value: unknown) => (typeof value === 'string' ? value : parameterText(name, value))
+  const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, textOf(name, value)]))
   const isLong = (name: string) => (texts.get(name)?.length ?? 0) > URL_PARAMETER_LENGTH_MAX
   const query = statement.replace(/\{\s*(\w+)\s*:([^}]*)\}/g, (placeholder, name: string, type: string) => {
     if (!isLong(name)) return placeholder
-    const value = parameters[name]
-    const text = typeof value === 'string' ? value : (texts.get(name) ?? '')
-    return `CAST(${stringLiteral(text)}, ${stringLiteral(type.trim())})`
+    return `CAST(${stringLiteral(texts.get(name) ?? '')}, ${stringLiteral(type.trim())})`
   })
   return { query, query_params: Object.fromEntries(Object.entries(parameters).filter(([name]) => !isLong(name))) }
 }
@@ -310,7 +296,7 @@ const streamFrom = async (
   underWay: Set<string>,
   abandon: AbortSignal,
   health?: Health
-): Promise<Streaming> => {
+): Promise<Readable> => {
   const away = health?.signal
   away?.throwIfAborted()
   underWay.add(tag)
@@ -325,12 +311,11 @@ const streamFrom = async (
     const body = Readable.from(checked(stream, oneOf(headers['x-clickhouse-exception-tag']), sql), {
       objectMode: false
     })
-    const done = new Promise<void>((resolve) => body.once('close', resolve))
-    void done.then(() => {
+    body.once('close', () => {
       left()
       stream.destroy()
     })
-    return { body, done }
+    return body
   } catch (cause) {
     left()
     for (const signal of [abandon, away]) signal?.throwIfAborted()
@@ -394,7 +379,7 @@ const REFUSES_ALL: ReadonlySet<string> = new Set(['81', '192', '193', '194', '51
 
 /** An error in an answer belongs to the statement; any other error means that the engine is unavailable. */
 const failure = (cause: unknown, sql: string, isQuestion = false): unknown => {
-  if (cause instanceof clientPackage().ClickHouseError && (isQuestion || !REFUSES_ALL.has(cause.code)))
+  if (cause instanceof ServerError && (isQuestion || !REFUSES_ALL.has(cause.code)))
     return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   // Errors of its libraries have another form: `std::exception. Code: 1001, type: …`.
   if (cause instanceof Error && /\bCode: \d+\b.*\(version /s.test(cause.message))

@@ -7,12 +7,6 @@ export type LaneLimits = {
   readonly threads: number
 }
 
-/**
- * Maximum number of waiting reads. An answer takes up to four reads, so this serves about 250 simultaneous callers with
- * different queries; the last one waits a few seconds.
- */
-export const READERS_QUEUE_MAX = 1024
-
 const MIB = 1024 * 1024
 
 /** Sized for two cores and 4 GiB. */
@@ -25,39 +19,31 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
 }
 
-/** Concurrent streams. Each has one thread: answers wait less. */
-export const EXPORTS_MAX = 3
+/**
+ * Connections of a lane; default: one. Each stream has one thread: answers wait less. One statement of a rebuild reads
+ * keys while another stores rows.
+ */
+const CONNECTIONS: Partial<Record<LaneName, number>> = { exports: 3, rebuild: 2, control: 2 }
+/**
+ * Maximum number of waiting statements. An answer takes up to four reads, so this serves about 250 simultaneous callers
+ * with different queries; the last one waits a few seconds. Serial lanes serve callers that await each answer: there a
+ * longer queue indicates an endless loop.
+ */
+const QUEUE_MAX = 1024
 /** Waiting streams. Their readers take all of them at once, so that none waits for a client. */
-const EXPORTS_QUEUE_MAX = 64
-const EXPORT_RETRY_SECONDS = 5
-
-/** Concurrent statements of rebuilds: one reads keys while another stores rows. */
-const REBUILDS_MAX = 2
+const EXPORTS_QUEUE = { queueMax: 64, retryAfterSeconds: 5 }
+const BUSY_RETRY_SECONDS = 1
 
 /** Returns the number of connections of a lane, and what happens to statements beyond them. */
 export const laneSize = (
   name: LaneName,
-  sizes: { readonly readers: number; readonly control: number; readonly queueMax?: number | undefined }
-): { readonly slots: number; readonly queueMax: number; readonly retryAfterSeconds: number } => {
-  if (name === 'exports')
-    return { slots: EXPORTS_MAX, queueMax: EXPORTS_QUEUE_MAX, retryAfterSeconds: EXPORT_RETRY_SECONDS }
-  if (name === 'readers') {
-    return {
-      slots: sizes.readers,
-      queueMax: sizes.queueMax ?? READERS_QUEUE_MAX,
-      retryAfterSeconds: BUSY_RETRY_SECONDS
-    }
-  }
-  return {
-    slots: name === 'control' ? sizes.control : name === 'rebuild' ? REBUILDS_MAX : 1,
-    queueMax: SERIAL_QUEUE_MAX,
-    retryAfterSeconds: BUSY_RETRY_SECONDS
-  }
-}
-
-/** Serial lanes serve callers that await each answer; a longer queue indicates an endless loop. */
-const SERIAL_QUEUE_MAX = 1024
-const BUSY_RETRY_SECONDS = 1
+  { readers, queueMax = QUEUE_MAX }: { readonly readers: number; readonly queueMax?: number | undefined }
+): { readonly slots: number; readonly queueMax: number; readonly retryAfterSeconds: number } => ({
+  slots: name === 'readers' ? readers : (CONNECTIONS[name] ?? 1),
+  ...(name === 'exports'
+    ? EXPORTS_QUEUE
+    : { queueMax: name === 'readers' ? queueMax : QUEUE_MAX, retryAfterSeconds: BUSY_RETRY_SECONDS })
+})
 
 /**
  * A body of rows is a bounded batch, stored within seconds. Repeating a slow one is better than waiting as long as for
@@ -161,10 +147,7 @@ export const STREAM_SETTINGS: Settings = {
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
   output_format_parallel_formatting: 0,
-  read_in_order_use_buffering: 0,
-  min_insert_block_size_rows: 0,
-  min_insert_block_size_bytes: 0,
-  engine_file_truncate_on_insert: 1
+  read_in_order_use_buffering: 0
 }
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pause } from '@gamenet/schemas'
-import { type Answer, asker, type Question } from '../clickhouse/ask.js'
+import { asker, type Question } from '../clickhouse/ask.js'
 import { type EngineChild, startChild } from '../clickhouse/child.js'
 import { stringLiteral } from '../clickhouse/parameters.js'
 import { ANALYST } from '../clickhouse/readers.js'
@@ -41,7 +41,7 @@ export type AnalystOptions = {
 /** A ClickHouse that shows snapshots to analysts. */
 export type Analyst = EngineChild & {
   /** Runs a statement as an analyst. */
-  ask(statement: string, question: Question): Promise<Answer>
+  ask(statement: string, question: Question): Promise<Uint8Array>
   /** Replaces the views; the tables of the snapshot before are dropped when no statement reads them. */
   show(snapshot: Snapshot): Promise<void>
 }
@@ -51,7 +51,7 @@ export async function openAnalyst({ directory, password, seconds, ports, abiMax 
   mkdirSync(directory, { recursive: true })
   const owner = randomBytes(32).toString('base64url')
   const child = await startChild({
-    ...{ path: directory, memoryBytes: MEMORY_BYTES, password: owner, grants: 'GRANT ALL ON *.*', isBackground: true },
+    ...{ path: directory, memoryBytes: MEMORY_BYTES, password: owner, grants: 'GRANT ALL ON *.*' },
     ...{ readers: { password, seconds }, ports, abiMax, statementBytes: STATEMENT_BYTES }
   })
   const lines = linesOf(asker(child, owner))
@@ -81,7 +81,7 @@ type Lines = (statement: string) => Promise<readonly string[]>
 const linesOf =
   (ask: ReturnType<typeof asker>): Lines =>
   async (statement) => {
-    const { bytes } = await ask(statement, { format: 'TSVRaw' })
+    const bytes = await ask(statement, { format: 'TSVRaw' })
     return new TextDecoder().decode(bytes).split('\n').slice(0, -1)
   }
 

@@ -14,7 +14,7 @@ export type PlainFold = (facts: Facts) => Row[]
 
 export const HOUR_MS = 3_600_000
 
-/** The SQL projections that the simulator runs, by name. A test compares them with the SQL on chDB. */
+/** The SQL projections that the simulator runs, by name. A test compares them with the SQL on ClickHouse. */
 export const plainFolds: Readonly<Record<string, PlainFold>> = {
   'title-count': ({ events }) =>
     events.map(({ title_id, observed_at: ts, online, sessions, lobby_players, position }) => {

@@ -154,8 +154,7 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
 }
 
 /**
- * Starts a service on a state, without load, and compares all its data. Comparisons run one at a time, because a process can
- * open only one directory of chDB. The disk is unmounted before and after.
+ * Starts a service on a state, without load, and compares all its data. Comparisons run one at a time. The disk is unmounted before and after.
  */
 export async function recover(
   auth: DemoAuth,

@@ -122,7 +122,7 @@ async function erasureNeeds(
     tables,
     whenCaughtUp,
     stepsEnded: () => steps.stepsEnded(),
-    ownsTables: engines.names.tables === 'chDB',
+    ownsTables: engines.ownsTables,
     onChange,
     onProgress,
     signal: stopping,

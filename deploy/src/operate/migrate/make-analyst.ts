@@ -12,8 +12,8 @@ export const makeAnalyst = operation({
   inputRule: `The body, application/octet-stream, is JSON: {"password": at least ${PASSWORD_LENGTH_MIN} characters}`,
   body: { as: 'json', bytesMax: BODY_BYTES_MAX },
   result: z.object({ user: z.string() }),
-  run: async ({ engines: { clickhouse, names } }, { password }) => {
-    if (names.tables === 'chDB')
+  run: async ({ engines: { clickhouse, ownsTables, servicePassword } }, { password }) => {
+    if (ownsTables)
       throw new UsageError(
         'migrate --analyst creates users on a ClickHouse server (CLICKHOUSE_URL); the embedded one has them. ' +
           'gamenet sql --serve serves its tables.'
@@ -27,8 +27,8 @@ export const makeAnalyst = operation({
       const security = 'DEFINER = CURRENT_USER SQL SECURITY DEFINER'
       await control.execute(`CREATE OR REPLACE VIEW ${ANALYST}.${name} ${security} AS ${select}`)
     }
-    for (const statement of readerStatements({ password, database: String(current?.name) }))
-      await control.execute(statement)
+    const database = String(current?.name)
+    for (const statement of readerStatements({ password, servicePassword, database })) await control.execute(statement)
     return { user: ANALYST }
   }
 })

@@ -117,7 +117,7 @@ async function ask(
   const own = { password: madePassword(), seconds, ports: [0], unconfined: true }
   await withAnalyst(terminal, own, async (analyst, snapshot) => {
     const { takenAt, position } = snapshot
-    const { bytes } = await analyst.ask(statement, { format, parameters })
+    const bytes = await analyst.ask(statement, { format, parameters })
     terminal.errors.write(`Snapshot of ${takenAt}: ${position}\n`)
     const answer = json ? `${document({ takenAt, position }, Buffer.from(bytes).toString())}\n` : bytes
     await writeContent(terminal, [answer])

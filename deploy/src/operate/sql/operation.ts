@@ -12,8 +12,8 @@ export const takeSqlSnapshot = operation({
   inputRule: 'The query parameter pid must be the id of the process that reads the snapshot',
   result: SqlSnapshot,
   run: async ({ engines, damage }, { pid }) => {
-    const { directory, clickhouse, names } = engines
-    if (directory === undefined || names.tables !== 'chDB')
+    const { directory, clickhouse, ownsTables } = engines
+    if (directory === undefined || !ownsTables)
       throw new UsageError(
         'gamenet sql reads embedded tables; these are on a ClickHouse server. `gamenet migrate --analyst` creates a ' +
           'user there, for any client of ClickHouse.'

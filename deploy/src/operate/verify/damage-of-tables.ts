@@ -3,6 +3,7 @@ import { changedDefinitions, type DamagedTables, readDamagedParts, storeOver } f
 import { isTableDropped } from '@gamenet/schemas'
 import { reasonOf, shown } from '../../stores/damage.js'
 import type { Finding, ReportBytes } from '../../stores/damage-report.js'
+import type { DamageStatus } from '../../stores/damaged-tables.js'
 import { MAKE_TABLES_AGAIN, noneIfDamaged, REPAIR_SERVER, undefinedIfDamaged } from '../../stores/engine-failures.js'
 
 /** Where findings about the generations of tables are recorded; undefined for a server's. */
@@ -10,6 +11,7 @@ export type Marking = DamagedTables | undefined
 
 /** The way out of a damaged generation. */
 export const REBUILT = 'none needed: the service rebuilds it (gamenet status)'
+const AS_SAID = 'as the finding says'
 
 /**
  * Verifies every part of every table, as long statements: large tables take minutes on a slow disk. Marks what is
@@ -40,6 +42,10 @@ export async function damageOfTables(
     if (!found.has(name)) damages.push(findingOf(`${name} is damaged: ${reason}`, left ?? REBUILT))
   return damages
 }
+
+/** Returns findings about damage that the files in use do not show: it was set aside, or is being repaired. */
+export const findingsSetAside = (damages: readonly DamageStatus[]): Finding[] =>
+  damages.map(({ state, reason }) => findingOf(reason, state === 'left' ? AS_SAID : 'none needed (gamenet status)'))
 
 function findingOf(what: string, repair: string): Finding {
   return { part: 'tables', what, cost: 'answers that need these rows are refused, or lack them', repair }

@@ -45,7 +45,7 @@ export async function findDamage(
   signal: AbortSignal
 ): Promise<VerifyReport> {
   const begun = performance.now()
-  const { clickhouse, directory, log, names } = engines
+  const { clickhouse, directory, log, ownsTables, ownsWrites } = engines
   const { marking } = options
   const damages: Finding[] = (options.damaged ?? []).map(findingOf)
   const unusable: Finding[] = []
@@ -71,7 +71,7 @@ export async function findDamage(
     bytesTotal = Math.max(bytesTotal, bytes)
     onProgress({ phase, bytes, bytesTotal })
   }
-  const writesDirectory = names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
+  const writesDirectory = ownsWrites ? directory?.part('writes') : undefined
   const datasetsDirectory = directory?.part('datasets')
   const areTablesRead = clickhouse !== undefined && !damages.some(({ part }) => part === 'tables')
   const store = areTablesRead
@@ -107,7 +107,7 @@ export async function findDamage(
   const { partitions = [] } = checkedLog ?? {}
   if (clickhouse !== undefined) {
     damages.push(...(await damageOfTables(clickhouse, marking, report)))
-    if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
+    if (ownsTables) damages.push(...(await changedTables(clickhouse.control)))
   }
   if (store !== undefined && log !== undefined && (checkedLog ?? log.files) !== undefined)
     damages.push(
@@ -148,7 +148,7 @@ async function checkDatasets(call: CheckCall, directory: string): Promise<Findin
 const findingOf = ({ part, what, repair }: FilesDamaged): Finding => ({ part, what, cost: COSTS[part], repair })
 
 function writesFailure(error: unknown): FilesDamaged {
-  const failure = engineFailure(error, 'chDB')
+  const failure = engineFailure(error, true)
   if (failure instanceof FilesDamaged) return failure
   if (failure instanceof FailureError || isOfFullDisk(failure)) throw failure
   return new FilesDamaged('writes', `the write side is unusable: ${reasonOf(error)}`, RESTORE)

@@ -14,9 +14,13 @@ export const verify = operation({
   needsLog: true,
   run: async ({ engines, damage, projector, stopping }, { deep }, { onProgress }) => {
     if (deep && projector === undefined) throw notProjecting()
-    const { findDamage } = await import('./find-damage.js')
+    const [{ findDamage }, { findingsSetAside }] = await Promise.all([
+      import('./find-damage.js'),
+      import('./damage-of-tables.js')
+    ])
     const marking = engines.damageWatch === undefined ? undefined : damage.tables
-    const report = await findDamage(engines, { marking }, onProgress, stopping)
+    const found = await findDamage(engines, { marking }, onProgress, stopping)
+    const report = { ...found, findings: [...found.findings, ...findingsSetAside(await damage.setAside())] }
     if (!deep || projector === undefined) return report
     const { deepened } = await import('./deep-check.js')
     return await deepened(report, projector.rebuilds, marking, stopping)

@@ -16,7 +16,7 @@ export async function verifyApart(config: Config): Promise<VerifyReport> {
     let marking: DamagedTables | undefined
     if (engines.clickhouse !== undefined) {
       await migrate(engines.clickhouse.control).catch((error: unknown) => {
-        const failure = engineFailure(error, String(engines.names.tables))
+        const failure = engineFailure(error, engines.ownsTables)
         if (!(failure instanceof FilesDamaged)) throw failure
         damaged.push(failure)
       })

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { ClickHouseError, openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { until } from '@gamenet/engines/testing'
-import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory/data-directory.js'
@@ -204,11 +203,12 @@ async function untilDegraded(
   environment: Readonly<Record<string, string>>,
   sentence: RegExp
 ): Promise<readonly string[]> {
-  for (;;) {
-    const { degraded } = Status.parse(await gamenetJson(environment, ['status']))
-    if (degraded.some((each) => sentence.test(each))) return degraded
-    await pause(300)
-  }
+  let says: readonly string[] = []
+  await until(async () => {
+    says = Status.parse(await gamenetJson(environment, ['status'])).degraded
+    return says.some((each) => sentence.test(each))
+  }, 300)
+  return says
 }
 
 const DAMAGE = new ClickHouseError("Code: 40. DB::Exception: Checksum doesn't match: (in table default.title__0).", {

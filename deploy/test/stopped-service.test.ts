@@ -289,13 +289,18 @@ test('operations on a stopped service show in its answers after the start', asyn
   })
 })
 
-test('the command is installed, and each of its commands has help', async (t) => {
+test('the command is installed, loads no engine to print, and each of its commands has help', async (t) => {
+  const loaded = t.testdir({})
   // The commands of users; other tests run commands without npx.
   const { stdout } = await promisify(execFile)('npx', ['--no-install', 'gamenet', '--version'], {
     cwd: fileURLToPath(ROOT),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME }
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_V8_COVERAGE: loaded }
   })
   t.equal(stdout, `${VERSION}\n`)
+  const runs = await Promise.all((await readdir(loaded)).map((file) => readFile(join(loaded, file), 'utf8')))
+  const program = runs.find((text) => text.includes('/deploy/dist/src/main.js')) ?? ''
+  const packages = [...program.matchAll(/\/node_modules\/([^"]+?)\//g)].map(([, name]) => name)
+  t.same([...new Set(packages)].sort(), ['commander', 'zod'])
   for (const args of [['--help'], ['import', '--help'], ['status', '--help']]) {
     const help = await gamenet({}, args)
     t.equal(help.code, 0, args.join(' '))

@@ -3,7 +3,6 @@
  * process when it ends; statements on other threads then crash.
  */
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
-export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'
 export { type EmbeddedLog, openEmbeddedLog } from './log/embedded-log.js'
 export { isOfLmdbDamage, LogDamaged } from './log/embedded-store.js'
 export type { KafkaLogOptions } from './log/kafka-admin.js'

@@ -56,9 +56,8 @@ export async function actAsPeople(options: ActivityOptions): Promise<void> {
   )
   if (isDone) return
   const people = auth.people.slice(0, PEOPLE)
-  const sessions: string[] = []
-  for (const person of people) sessions.push(await begin(options, person))
-  for (const [number] of people.entries()) await rateOthers(options, people, sessions[number] ?? '', number)
+  const sessions = await Promise.all(people.map((person) => begin(options, person)))
+  await Promise.all(sessions.map((sessionKey, rater) => rateOthers(options, people, sessionKey, rater)))
   for (const sessionKey of sessions) await ask(options, 'POST', `${auth.url}/api/auth/logout`, { body: { sessionKey } })
   await writeFile(doneFile, '')
 }

@@ -3,7 +3,6 @@ import { errorCode } from '@gamenet/schemas'
 import { type Config, FailureError } from './config.js'
 import { runningOperatorPort } from './data-directory/data-directory.js'
 import type { Operation, Operations } from './operate/operation.js'
-import { operatorClient } from './operator/operator-client.js'
 import type { CommandRole } from './stores/component.js'
 import { type Progress, showProgress } from './terminal/progress.js'
 import type { Terminal } from './terminal/terminal.js'
@@ -20,7 +19,10 @@ export async function withOperations<Answer>(
   const config = terminal.config()
   const { OPERATOR_URL: operatorUrl, OPERATOR_TOKEN: operatorToken } = config
   const port = operatorUrl === undefined ? await runningOperatorPort(config.DATA_DIR) : { operatorUrl, operatorToken }
-  if (port !== undefined) return use(operatorClient(port), true)
+  if (port !== undefined) {
+    const { operatorClient } = await import('./operator/operator-client.js')
+    return use(operatorClient(port), true)
+  }
   // Engines are loaded only when they are opened: without them a command takes a fifth of the processor time.
   const { openService } = await import('./run/service.js')
   const service = await openService(config, role)

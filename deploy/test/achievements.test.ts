@@ -1,3 +1,4 @@
+import { until } from '@gamenet/engines/testing'
 import { createIngest, evaluateOnce } from '@gamenet/ingest'
 import { lateReader, storeLateBatch, storeOver } from '@gamenet/projector'
 import {
@@ -101,7 +102,7 @@ test('queries of the evaluation: their users, times and process', async (t) => {
     t.same(await evaluateOnce(needs), { outcome: 'idle' })
     await storeOver(control).do(storeLateBatch, 'batch', 'presence', positions)
     world.projector.wakeForLate()
-    while ((await late.pending(['presence'])).length === 0);
+    await until(async () => (await late.pending(['presence'])).length > 0)
     t.match(await evaluateOnce(needs), { outcome: 'done', users: 1 })
     await world.projector.caughtUp()
     t.equal((await unlocked(world)).size, 3)
@@ -233,10 +234,10 @@ test('queries of the evaluation: their users, times and process', async (t) => {
       )
       const unlockedByAnn = async () =>
         [...(await unlocked(world)).keys()].filter((key) => key.startsWith(`${nameKey('Ann6')}/`))
-      for (;;) {
-        await world.projector.caughtUp()
-        if ((await unlockedByAnn()).length === expected.length) break
-      }
+      await until(
+        async () => (await unlockedByAnn()).length === expected.length,
+        () => world.projector.caughtUp()
+      )
       t.same(
         new Set(await unlockedByAnn()),
         new Set(expected.map((each) => `${nameKey('Ann6')}/${each?.id}`)),

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { ClickHouseError, openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { until } from '@gamenet/engines/testing'
-import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory/data-directory.js'
@@ -19,6 +18,8 @@ import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from
 
 /** LMDB's flag of such a page. */
 const LEAF = 2
+/** PostgreSQL's file of the table of applied migrations. */
+const MIGRATIONS_TABLE = 'base/5/16384'
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 
 test('damaged engines are named with the way out, and the others are checked', async (t) => {
@@ -54,8 +55,10 @@ test('damaged engines are named with the way out, and the others are checked', a
     await damaged('log', 'log/data.mdb', cutLog)
     refuses(await started('log'), /data.mdb of the log.* is damaged: .*gamenet restore/)
     await flipPartsOf(join(folder, 'log'), 'event_network_count__0')
+    await rm(join(folder, 'log', 'writes', 'PG_VERSION'))
     const findings = [
       { part: 'log', what: /data.mdb of the log.* is damaged: /, repair: RESTORE },
+      { part: 'writes', what: /PG_VERSION is missing/, repair: RESTORE },
       { part: 'tables', what: /^part \S+ of event_network_count__0 is damaged/ }
     ]
     t.match(await verified('log'), findings)
@@ -64,7 +67,11 @@ test('damaged engines are named with the way out, and the others are checked', a
     await damaged('empty-log', 'log/data.mdb', (path) => truncate(path))
     refuses(await started('empty-log'), /data.mdb is missing or empty.*gamenet restore/)
     await damaged('no-log', 'log', (path) => rm(path, { recursive: true }))
-    t.match(await verified('no-log'), [{ part: 'log', what: /data.mdb is missing or empty$/, repair: RESTORE }])
+    await rm(join(folder, 'no-log', 'writes', MIGRATIONS_TABLE))
+    t.match(await verified('no-log'), [
+      { part: 'log', what: /data.mdb is missing or empty$/, repair: RESTORE },
+      { what: /^public.schema_migration of the write side cannot be read: could not open file/, repair: RESTORE }
+    ])
   })
 
   await t.test('the keys of the log, after a process that did not end well', async (t) => {
@@ -111,16 +118,12 @@ test('damaged engines are named with the way out, and the others are checked', a
     })
   })
 
-  await t.test('the write side', async (t) => {
+  await t.test('the write side', async () => {
     await damaged('cluster', 'writes/PG_VERSION', (path) => rm(path))
     refuses(await started('cluster'), /its file or folder PG_VERSION is missing.*gamenet restore/)
-    t.match(await verified('cluster'), [{ part: 'writes', what: /PG_VERSION is missing/, repair: RESTORE }])
-    // The table of the applied migrations, and the second page of its index.
-    await damaged('no-table', 'writes/base/5/16384', (path) => rm(path))
+    await damaged('no-table', join('writes', MIGRATIONS_TABLE), (path) => rm(path))
     refuses(await started('no-table'), /could not open file "base\/5\/16384".*gamenet restore/)
-    t.match(await verified('no-table'), [
-      { what: /^public.schema_migration of the write side cannot be read: could not open file/, repair: RESTORE }
-    ])
+    // The second page of its index.
     await damaged('cut', 'writes/base/5/16388', (path) => truncate(path, 8192))
     refuses(
       await started('cut'),
@@ -204,11 +207,12 @@ async function untilDegraded(
   environment: Readonly<Record<string, string>>,
   sentence: RegExp
 ): Promise<readonly string[]> {
-  for (;;) {
-    const { degraded } = Status.parse(await gamenetJson(environment, ['status']))
-    if (degraded.some((each) => sentence.test(each))) return degraded
-    await pause(300)
-  }
+  let says: readonly string[] = []
+  await until(async () => {
+    says = Status.parse(await gamenetJson(environment, ['status'])).degraded
+    return says.some((each) => sentence.test(each))
+  }, 300)
+  return says
 }
 
 const DAMAGE = new ClickHouseError("Code: 40. DB::Exception: Checksum doesn't match: (in table default.title__0).", {

@@ -1,6 +1,7 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import { migrate, readSide, storeOver } from '@gamenet/projector'
 import { Failure, Refusal } from '@gamenet/schemas'
 import { pino } from 'pino'
@@ -91,7 +92,7 @@ test('a statement that meets damaged bookkeeping continues with what is left', a
   damage.repairedBy({ caughtUp })
   await t.rejects(positions(serving, ['project:title']), REFUSED)
   isDone()
-  while ((await damage.status()).length > 0) await new Promise(setImmediate)
+  await until(async () => (await damage.status()).length === 0, 0)
   t.same(await positions(serving, ['project:title']), [])
   await damage.stop()
 })

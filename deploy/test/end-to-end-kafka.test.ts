@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
 import { type AddressInfo, connect } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { createServer } from 'node:tls'
 import {
   type Certificate,
@@ -12,7 +11,8 @@ import {
   selfSigned,
   sharedKafka,
   startClickHouseServer,
-  startPostgres
+  startPostgres,
+  until
 } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
@@ -181,11 +181,8 @@ async function provesSpool(
   const later = await openGamenet(t, environment, 'ingest')
   await scrape(later.operatorUrl, 102)
   const client = { OPERATOR_URL: later.operatorUrl }
-  for (;;) {
-    const { spool } = z.object({ spool: z.object({ messages: z.int() }) }).parse(await gamenetJson(client, ['status']))
-    if (spool.messages === 0) break
-    await pause(POLL_MS)
-  }
+  const waiting = z.object({ spool: z.object({ messages: z.int() }) })
+  await until(async () => waiting.parse(await gamenetJson(client, ['status'])).spool.messages === 0, POLL_MS)
   t.match(await gamenetJson(client, ['status', '--wait', '180']), { wait: { caughtUp: true }, stalled: [] })
   t.same(
     (await onlineCounts()).filter((online) => online > 100),

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { until } from '@gamenet/engines/testing'
 import { runImport } from '@gamenet/ingest'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -256,11 +256,12 @@ async function provesCutOff(
   const ended = once(command, 'exit')
   command.stderr?.resume()
   const run = async (isSo: (run: ImportRun) => boolean) => {
-    for (;;) {
-      const found = (await operations.run(listImports, {})).find((each) => each.file === 'long.csv.gz')
-      if (found !== undefined && isSo(found)) return found
-      await pause(20)
-    }
+    let found: ImportRun | undefined
+    await until(async () => {
+      found = (await operations.run(listImports, {})).find((each) => each.file === 'long.csv.gz')
+      return found !== undefined && isSo(found)
+    })
+    return found as ImportRun
   }
   const { importId } = await run(({ isBeingPublished }) => isBeingPublished)
   const second = await gamenet(environment, args)

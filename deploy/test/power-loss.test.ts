@@ -1,5 +1,6 @@
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { until } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { status } from '../src/operate/status/operation.js'
 import {
@@ -43,11 +44,14 @@ test('a service whose tables lost all rows starts and restores them', async (t) 
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const operations = operationsAt(service.operatorUrl)
-  while ((await operations.run(status, {})).damage.length > 0) {
-    const { status, body } = await answerOf(service)
-    if (status === 503) t.match(body, { error: /^The data for this request is damaged/ })
-    else t.same({ status, body }, before, 'nothing wrong is answered')
-  }
+  await until(
+    async () => (await operations.run(status, {})).damage.length === 0,
+    async () => {
+      const { status, body } = await answerOf(service)
+      if (status === 503) t.match(body, { error: /^The data for this request is damaged/ })
+      else t.same({ status, body }, before, 'nothing wrong is answered')
+    }
+  )
   t.same(await answerOf(service), before)
   t.match(service.stderr(), /"table":"event_network_count","reason":"\d+ of its parts could not be read at a start"/)
   t.notMatch(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /gamenet_damaged_tables\{[^}]*\} [1-9]/)

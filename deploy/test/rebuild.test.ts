@@ -307,25 +307,28 @@ async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: str
 }
 
 async function untilFilled(t: Test, environment: Environment, projection: string): Promise<RebuildStatus> {
-  for (;;) {
-    const [newest] = await rebuildJson(t, environment, z.array(RebuildStatus), ['status', projection])
-    if (newest?.state === 'filled') return newest
-    if (newest?.state !== 'filling') throw new Error(`the rebuild is ${newest?.state}: ${newest?.reason}`)
-  }
+  let found: RebuildStatus[] = []
+  await until(async () => {
+    found = await rebuildJson(t, environment, z.array(RebuildStatus), ['status', projection])
+    if (found[0]?.state !== 'filling') t.match(found[0], { state: 'filled' })
+    return found[0]?.state !== 'filling'
+  }, 0)
+  return found[0] as RebuildStatus
 }
 
 /** Small tables are filled quickly; a rebuild that was filled before it could be paused is started again. */
 async function hold({ t, environment }: Commands): Promise<void> {
-  for (;;) {
+  await until(async () => {
     await rebuildJson(t, environment, RebuildStatus, ['start', 'leaderboard-history'])
     const done = await gamenet(environment, ['rebuild', 'pause', 'leaderboard-history', '--json'])
     if (done.code === 0) {
       t.match(JSON.parse(done.stdout), { state: 'paused' })
-      return
+      return true
     }
     t.match(done.stderr, /is filled and cannot be paused/)
     await rebuildJson(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
-  }
+    return false
+  }, 0)
 }
 
 async function resumesAndIsEnded({ t, environment }: Commands): Promise<void> {

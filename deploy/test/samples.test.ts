@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { freePort } from '@gamenet/engines/testing'
+import { freePort, until } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { OPERATOR_TOKEN, ROOT, startGamenet } from './service/gamenet.js'
 import { type Fence, pagesForUsers, readPage, samplesOf } from './service/page-samples.js'
@@ -207,9 +207,7 @@ async function writeInputs(directory: string): Promise<void> {
 /** Waits until the service has what samples ask for: the first scrapes. */
 async function untilFilled(apiUrl: string): Promise<void> {
   for (const path of await referencePaths(apiUrl)) {
-    while ((await textOf(apiUrl + path)).includes('names below are inventions')) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
-    }
+    await until(async () => !(await textOf(apiUrl + path)).includes('names below are inventions'), LOOK_MS)
   }
 }
 

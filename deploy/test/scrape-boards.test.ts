@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { until } from '@gamenet/engines/testing'
 import type { ScrapeProgress } from '@gamenet/ingest'
 import {
   type LeaderboardEntryChanged,
@@ -435,7 +436,10 @@ async function provesStop(t: Test, world: ScrapedWorld) {
   await hold.asked()
   // Waits for the current run, and so begins after its end.
   const asked = ingest.runNow('boards')
-  while ((await world.events(leaderboardEntryTopic)).length < before + 2) await world.projector.caughtUp()
+  await until(
+    async () => (await world.events(leaderboardEntryTopic)).length >= before + 2,
+    () => world.projector.caughtUp()
+  )
   await ingest.stop()
   t.match(await asked, [{ outcome: 'failed', published: 0, reason: /the service is stopping/ }])
   const ran = (await world.events(scrapeTopic)).slice(ranBefore)

@@ -8,7 +8,7 @@ import type { Played } from '../proof/simulate/store.js'
 import { openTables, playAgain } from './service/simulated-statements.js'
 
 const foundBy = readFoundBy()
-const SEEDS = new Set([...Array.from({ length: 20 }, (_, n) => n + 1), ...Object.values(foundBy)])
+const SEEDS = new Set([...Array.from({ length: 8 }, (_, n) => n + 1), ...Object.values(foundBy)])
 
 /**
  * Operations to repeat on ClickHouse, the rarest first: the world that reaches one with the fewest further statements is repeated up

@@ -135,14 +135,6 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.ok(await isFree(), 'the folder is let go')
   })
 
-  await t.test('the report of an import names twenty columns without a field', async (t) => {
-    const wide = join(dirname(counts), 'wide.csv')
-    const columns = Array.from({ length: 25 }, (_, n) => `c${n}`)
-    await writeFile(wide, `observedAt,online,${columns.join(',')}\n2016-01-01T00:00:00Z,7,${'1,'.repeat(24)}1\n`)
-    const { stdout } = await gamenet(environment, ['import', 'network-count', wide])
-    t.match(stdout, /columns without a field: c0, .*c19 and 5 others\n/)
-  })
-
   await t.test('a scrape is published, a failed one is known', async (t) => {
     t.match(await gamenetJson(environment, ['scrape', 'all']), [{ outcome: 'succeeded' }, { outcome: 'succeeded' }])
     upstream.showText('<html><body>Back soon</body></html>')
@@ -255,6 +247,11 @@ test('operations on a stopped service show in its answers after the start', asyn
     const hidden = await gamenet(environment, ['import', 'network-count', join(directory, 'hidden.csv')])
     t.match(hidden.stdout, /\\u009b31myester\\u202eday\\u00ad.*without a field: \\u009b2J/s)
     t.notMatch(hidden.stdout, /[\u009b\u202e\u00ad]/, 'no raw character of the file')
+    const wide = join(dirname(counts), 'wide.csv')
+    const columns = Array.from({ length: 25 }, (_, n) => `c${n}`)
+    await writeFile(wide, `observedAt,online,${columns.join(',')}\n2016-01-01T00:00:00Z,7,${'1,'.repeat(24)}1\n`)
+    const named = await gamenet(environment, ['import', 'network-count', wide])
+    t.match(named.stdout, /columns without a field: c0, .*c19 and 5 others\n/, 'twenty are named')
     await t.test('an impossible command sets the exit code and prints one sentence', async (t) => {
       const cases: [readonly string[], number, RegExp, Environment?][] = [
         [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],
@@ -289,13 +286,18 @@ test('operations on a stopped service show in its answers after the start', asyn
   })
 })
 
-test('the command is installed, and each of its commands has help', async (t) => {
+test('the command is installed, loads no engine to print, and each of its commands has help', async (t) => {
+  const loaded = t.testdir({})
   // The commands of users; other tests run commands without npx.
   const { stdout } = await promisify(execFile)('npx', ['--no-install', 'gamenet', '--version'], {
     cwd: fileURLToPath(ROOT),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME }
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_V8_COVERAGE: loaded }
   })
   t.equal(stdout, `${VERSION}\n`)
+  const runs = await Promise.all((await readdir(loaded)).map((file) => readFile(join(loaded, file), 'utf8')))
+  const program = runs.find((text) => text.includes('/deploy/dist/src/main.js')) ?? ''
+  const packages = [...program.matchAll(/\/node_modules\/([^"]+?)\//g)].map(([, name]) => name)
+  t.same([...new Set(packages)].sort(), ['commander', 'zod'])
   for (const args of [['--help'], ['import', '--help'], ['status', '--help']]) {
     const help = await gamenet({}, args)
     t.equal(help.code, 0, args.join(' '))

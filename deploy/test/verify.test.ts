@@ -108,12 +108,13 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     )
     const service = await openGamenet(t, environment('rows'))
     const read = async () => await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
-    while ((await damageIn('rows')).length > 0) {
+    const isRight = async () => {
       await pause(300)
       const { status, body } = await read()
       if (status === 200) t.match(body, { length: HOURS.length })
       else t.match({ status, body }, { status: 503, body: { error: /is damaged on the disk/ } })
     }
+    await until(async () => (await damageIn('rows')).length === 0, isRight)
     // Answers read the new generation a moment later.
     await until(async () => (await read()).status !== 503, 100)
     t.match(await read(), { status: 200, body: { length: HOURS.length } })
@@ -140,7 +141,6 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     const [file = ''] = await filesOfParts(join(folder, name), 'network_count__0')
     await rm(dirname(dirname(file)), { recursive: true })
     const service = await openGamenet(t, environment(name))
-    t.same(VerifyReport.parse(await gamenetJson(environment(name), ['verify'])).findings, [])
     const what = /^network_count: it differs in \d+ rows from what network-count makes of its events/
     t.match(await verified(name, gamenet, '--deep'), [{ part: 'tables', what, repair: /^none needed/ }])
     const read = async () => await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)

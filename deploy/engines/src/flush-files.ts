@@ -8,6 +8,8 @@ import { promisify } from 'node:util'
  * 0.3 s.
  */
 const TOGETHER = 16
+/** With less free space, nothing is appended to the log. Here, since commands read it without loading the log. */
+export const LOG_FREE_BYTES_MIN = 16 * 1024 * 1024
 const flush = promisify(fsync)
 
 /** Flushes a folder and all files and folders in it: contents and directory entries. */

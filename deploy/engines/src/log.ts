@@ -2,7 +2,6 @@
  * The logs, for threads that need no tables.
  */
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
-export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'
 export { type EmbeddedLog, openEmbeddedLog } from './log/embedded-log.js'
 export { isOfLmdbDamage, LogDamaged } from './log/embedded-store.js'
 export type { KafkaLogOptions } from './log/kafka-admin.js'

@@ -1,4 +1,4 @@
-import { LOG_FREE_BYTES_MIN } from '@gamenet/engines/log'
+import { LOG_FREE_BYTES_MIN } from '@gamenet/engines/files'
 import { bytesText, errorMessage, pause } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { type DiskSpace, freeText, type ReadSpace, readSpace } from './disk-space.js'

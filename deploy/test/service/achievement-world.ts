@@ -1,4 +1,5 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import { createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
 import { createProjector, type Projector, readSide, storeOver } from '@gamenet/projector'
 import { foldInline, readInline } from '@gamenet/projector/testing'
@@ -341,11 +342,11 @@ export async function evaluateAll(world: World, { ending, calls }: Step): Promis
     await Promise.all(['one', 'another'].map((holder) => evaluateOnce(world.needs(holder, { call }))))
     await endLeases(world.writes)
   }
-  for (;;) {
+  await until(async () => {
     const { outcome } = await evaluateOnce(world.needs('whole'))
     await world.projector.caughtUp()
-    if (outcome === 'idle') return
-  }
+    return outcome === 'idle'
+  }, 0)
 }
 
 export function sorted(map: ReadonlyMap<string, number>): [string, number][] {

@@ -295,11 +295,10 @@ async function provesNotHalf(t: Test, target: string) {
 }
 
 async function untilWhole(target: string) {
-  for (;;) {
+  await until(async () => {
     const names = await readdir(target).catch((): string[] => [])
-    if (names.length > 0 && !names.includes('unfinished')) return
-    await pause(POLL_MS)
-  }
+    return names.length > 0 && !names.includes('unfinished')
+  }, POLL_MS)
 }
 
 /** Returns the frozen tables; the engine counts its freezes in a file next to them. */

@@ -8,6 +8,7 @@ import {
   packMessages,
   unpackMessages
 } from '@gamenet/schemas'
+import { LOG_FREE_BYTES_MIN } from '../flush-files.js'
 import { frameOf, packBatch, stampBatch } from './batch-codec.js'
 import type { BatchKey } from './copy-log.js'
 import { newestEpoch, newestOf, type Store } from './embedded-store.js'
@@ -22,8 +23,6 @@ const WAITING_APPENDS_MAX = 10_000
 const COMMIT_BYTES_MAX = 16 * 1024 * 1024
 const TRIM_BATCHES_MAX = 1000
 const TRIM_INTERVAL_MS = 60_000
-/** With less free space, nothing is appended. */
-export const LOG_FREE_BYTES_MIN = 16 * 1024 * 1024
 
 type WaitingAppend = {
   readonly topic: string

@@ -3,7 +3,6 @@ import { Readable } from 'node:stream'
 import { errorMessage, isFailure, type LogMessage, messageOfLine, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { UsageError } from '../../config.js'
-import { continueNumbers } from '../../stores/older-writes.js'
 import { type OperationNeeds, operation, type RunContext } from '../operation.js'
 
 const BATCH_EVENTS = 5000
@@ -52,7 +51,10 @@ async function appendLines(
     either.throwIfAborted()
     await disk.requireSpace(0, 'The import of a log')
     // The numbers of this log are below the clock of its writer.
-    if (PEOPLE_TOPICS.has(topic) && !areNumbersAbove) await continueNumbers(await writes())
+    if (PEOPLE_TOPICS.has(topic) && !areNumbersAbove) {
+      const { continueNumbers } = await import('../../stores/older-writes.js')
+      await continueNumbers(await writes())
+    }
     areNumbersAbove ||= PEOPLE_TOPICS.has(topic)
     await log.append(topic, messages)
     report.events += messages.length

@@ -1,9 +1,8 @@
-import { readPointers, type readProgress } from '@gamenet/projector'
+import type { readProgress } from '@gamenet/projector'
 import { type RebuildState, RebuildStatus } from '@gamenet/projector/rebuild'
 import { millisecondsOf, pause, SCRAPE_SOURCES, type ScrapeRan, shownInstant, withServing } from '@gamenet/schemas'
 import { z } from 'zod'
 import { DiskStatus } from '../../data-directory/disk.js'
-import { undefinedIfDamaged } from '../../stores/engine-failures.js'
 import type { Engines } from '../../stores/engines.js'
 import { VERSION } from '../../version.js'
 import { StallStatus, stallStatus } from '../gap/operation.js'
@@ -274,7 +273,8 @@ const Run = z.object({
 })
 
 /** A damaged table is in the list of damage. */
-function noRunsIfDamaged(error: unknown): Runs {
+async function noRunsIfDamaged(error: unknown): Promise<Runs> {
+  const { undefinedIfDamaged } = await import('../../stores/engine-failures.js')
   undefinedIfDamaged(error)
   return { past: new Map(), newestMs: 0 }
 }
@@ -285,6 +285,7 @@ type Runs = { readonly past: Map<string, LastRun>; readonly newestMs: number }
  * Returns the last run of every source in the tables up to now, of any process, and the instant of the newest of all.
  */
 async function newestRuns({ clickhouse, store }: Engines, nowMs: number): Promise<Runs> {
+  const { readPointers } = await import('@gamenet/projector')
   const { serving } = await store.do(readPointers)
   const rows = await withServing(clickhouse.control, serving).rows(
     `SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,

@@ -3,6 +3,7 @@ import type { Idle } from '../generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { DataChanges } from './data-changes.js'
+import type { Division } from './division.js'
 import { Failures } from './failures.js'
 import { Pass, type PassNeeds } from './pass.js'
 
@@ -18,6 +19,7 @@ const BUSY_SPACING_PASSES = 4
 export type RunnerOptions = PassNeeds & {
   /** Cross-process lock; set when several projectors run. */
   readonly passLock?: PassLock
+  readonly division: Division
   readonly logger: Logger
   /** Called after each pass, with or without changes. */
   readonly onPass: () => void
@@ -29,9 +31,9 @@ export type RunnerOptions = PassNeeds & {
 export type ProjectionState = {
   /**
    * `outdated`: an earlier version has filled its tables, or those that it reads; `damaged`: rows of these may be
-   * missing. A rebuild replaces them.
+   * missing. A rebuild replaces them. `elsewhere`: another projector runs it.
    */
-  readonly state: 'running' | 'failing' | 'paused' | Idle['state']
+  readonly state: 'running' | 'failing' | 'paused' | 'elsewhere' | Idle['state']
   /** Why it does not run, else null. */
   readonly reason: string | null
 }
@@ -71,6 +73,7 @@ export class ProjectionRunner {
     this.#stop.abort()
     this.#wake()
     await this.#running
+    await this.#options.division.end()
     await this.#runPendingWork()
   }
 
@@ -102,7 +105,7 @@ export class ProjectionRunner {
   async stepOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     this.#failures.retryNow(names)
     this.#pass.lookForLate()
-    await this.#pass.run(check, names)
+    await this.#pass.run(check, { names })
   }
 
   /** Notifies that events were loaded. */
@@ -146,7 +149,8 @@ export class ProjectionRunner {
     const [, idle] = [...(this.#pass.current?.idle ?? [])].find(([{ name }]) => name === projection) ?? []
     if (idle !== undefined) return idle
     const reason = this.#failures.reasonOf(projection) ?? this.#trouble
-    return { state: reason === null ? 'running' : 'failing', reason }
+    if (reason !== null) return { state: 'failing', reason }
+    return { state: this.#pass.isElsewhere(projection) ? 'elsewhere' : 'running', reason }
   }
 
   async #run(): Promise<void> {
@@ -178,7 +182,9 @@ export class ProjectionRunner {
   async #passOrWait(): Promise<number> {
     this.#isInPass = true
     try {
-      const hasMore = await this.#passes.shared((check) => this.#pass.run(check))
+      const hasMore = await this.#options.division.run((own) =>
+        this.#passes.shared((check) => this.#pass.run(check, { own }))
+      )
       this.#trouble = null
       this.#troubles = 0
       return hasMore ? 0 : Math.max(0, Math.min(POLL_MS, this.#failures.msToRetry()))

@@ -121,8 +121,11 @@ export class Pass {
     }
     const hasMoreLate = await this.#runLate(store, ownProjections, check)
     this.#checkpoints = readableOf(current, stored, checkpoints)
-    for (const each of [...current.idle.keys(), ...current.projections])
-      this.#needs.metrics.projectionLag.set({ projection: each.name }, lagOf(each, checkpoints))
+    const { projectionLag, ownProjections: isOwn } = this.#needs.metrics
+    for (const each of [...current.idle.keys(), ...current.projections]) {
+      projectionLag.set({ projection: each.name }, lagOf(each, checkpoints))
+      isOwn.set({ projection: each.name }, own.has(each.from.name) ? 1 : 0)
+    }
     // Another process may have completed what failed here, or runs it now.
     for (const each of current.projections)
       if (this.#failures.reasonOf(each.name) !== undefined)

@@ -27,7 +27,7 @@ export type LockSession = {
 export type BeginLocks = (program: number, projector: number) => Promise<LockSession>
 
 /**
- * Divides topics evenly among the projectors that hold a lock. Each has every n-th topic, in an order that all compute
+ * Divides topics evenly among the projectors that hold a lock: there and back again in their order, which all compute
  * from these locks, so that none asks for a topic of another and nothing is negotiated. A projector takes its topics
  * when they are free. While PostgreSQL is away, each runs all passes.
  */
@@ -48,7 +48,8 @@ export function dividedPasses(
       session ??= await begin(program, projector)
       const { held, take, release, check } = session
       const projectors = (await held()).filter((number) => number >= PROJECTORS_FROM).sort((a, b) => a - b)
-      const own = [...topics.keys()].filter((number) => projectors[number % projectors.length] === projector)
+      const row = [...projectors, ...projectors.toReversed()]
+      const own = [...topics.keys()].filter((number) => row[number % row.length] === projector)
       if ([...taken].some((number) => !own.includes(number))) {
         await release()
         taken.clear()

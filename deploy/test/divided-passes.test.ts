@@ -61,7 +61,7 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
     const other = projector(t, { parts: { ...PARTS, program: 8 } })
     t.equal(await other.own(), 'abcdefg', 'a program with other statements divides separately')
   })
-  await t.test('who fails leaves its topics to the others', async (t) => {
+  await t.test('a projector whose pass fails leaves its topics to the others', async (t) => {
     const [one, two] = [projector(t, { number: 1001 }), projector(t, { number: 1002 })]
     await one.own()
     await two.own()

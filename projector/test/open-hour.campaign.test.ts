@@ -11,7 +11,9 @@ const DAYS = [
   { titles: 20_000, sampleSeconds: 10 }
 ].slice(0, Number(process.env.CAMPAIGN_CASES ?? 3))
 
-test('what the hour rollup reads per event does not grow with the hour of the day', { timeout: 0 }, async (t) => {
+test('the rows that the hour rollup reads per event do not grow with the hour of the day', {
+  timeout: 0
+}, async (t) => {
   const engine = await openTables()
   for (const day of DAYS) {
     await emptyTables(engine.control)

@@ -4,7 +4,7 @@ import type { Projection } from '../store/projection.js'
 
 /*
  * Several projectors divide the passes by topic, because projections of one topic read the same events and one
- * another's tables. It saves work and is no condition of correctness: steps are idempotent, whoever runs them.
+ * another's tables. It only saves work: steps are idempotent, so no result depends on the projector that runs them.
  */
 
 /** The topics whose passes this process runs. */

@@ -7,8 +7,8 @@ import { titleCount } from './title-count.js'
  *
  * Events within two hours, as live ones are: from the events of these hours, up to the newest of the range in each
  * bucket. The event table is in the order of the log and has an index on instants, so that a pass reads these hours
- * and nothing before: 60 to 150 rows per event with a sample each minute. `title_count` is in the order of titles, where
- * a granule of a title covers five days: 1,440 rows at the end of a day.
+ * and nothing before: 60 to 150 rows per event with a sample each minute. `title_count` is in the order of titles: a
+ * granule of a title covers five days, 1,440 rows per event at the end of the first.
  *
  * Other ranges: from `title_count`. PREWHERE filters by key before `FINAL` merges, and by hour alone first.
  */

@@ -12,6 +12,7 @@ import {
 } from '@gamenet/engines/testing'
 import {
   encodeEvent,
+  instantOf,
   type LogMessage,
   matchListTopic,
   networkCountTopic,
@@ -19,6 +20,7 @@ import {
   titleCountTopic
 } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
+import { Status } from '../src/operate/status/operation.js'
 import { openLog } from '../src/stores/log.js'
 import { AUTHORIZED, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
 import { surroundings } from './service/kafka-proofs.js'
@@ -123,7 +125,11 @@ async function startEngines(t: Test) {
     const feed = async () => {
       for (const [topic, messages] of roundOf(round)) await log.append(topic, messages)
       round += 1
-      await gamenetJson({ OPERATOR_URL: projectors[0]?.running.operatorUrl ?? '' }, ['status', '--wait', '120'])
+      const operatorUrl = projectors[0]?.running.operatorUrl ?? ''
+      const { deadLetters } = Status.parse(
+        await gamenetJson({ OPERATOR_URL: operatorUrl }, ['status', '--wait', '120'])
+      )
+      t.same(deadLetters, {}, 'every event is loaded')
     }
     return { projectors, feed }
   }
@@ -132,7 +138,7 @@ async function startEngines(t: Test) {
 
 /** What a round of a scrape finds, a minute after the round before it. */
 function roundOf(round: number): [string, LogMessage[]][] {
-  const observedAt = new Date(BEGIN_MS + round * 60_000).toISOString()
+  const observedAt = instantOf(BEGIN_MS + round * 60_000)
   const at = <Event>(topic: Topic<Event>, events: readonly Event[]): [string, LogMessage[]] => [
     topic.name,
     events.map((event) => encodeEvent(topic, event, { source: '/test' }))
@@ -189,7 +195,7 @@ async function countRows(t: Test, target: string) {
   const proxy = createServer(async (asked, answer) => {
     const body = await buffer(asked)
     const sql = `${new URL(asked.url ?? '/', target).searchParams.get('query') ?? ''} ${body.toString('latin1', 0, 4000)}`
-    const what = /^\s*(INSERT INTO \w+)/.exec(sql)?.[1] ?? /FROM (\w+)/.exec(sql)?.[0] ?? 'other'
+    const what = /INSERT INTO \w+|FROM \w+/.exec(sql)?.[0] ?? 'other'
     const options = { hostname, port, path: asked.url, method: asked.method, headers: asked.headers }
     const forwarded = request(options, (answered: IncomingMessage) => {
       const summary = answered.headers['x-clickhouse-summary']

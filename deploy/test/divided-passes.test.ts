@@ -12,6 +12,7 @@ const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES : false
 const TOPICS = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+const none = () => 0
 const PARTS = { program: 7, topics: TOPICS }
 const PROJECTOR = fileURLToPath(new URL('service/divided-projector.js', import.meta.url))
 
@@ -40,7 +41,8 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
       await division.end()
       await postgres.close()
     })
-    const own = () => division.run(async ({ has }) => TOPICS.filter(has).join(''))
+    const own = (events: (topic: string) => number = none) =>
+      division.run(events, async ({ has }) => TOPICS.filter(has).join(''))
     return { ...division, own }
   }
 
@@ -58,6 +60,10 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
     await two.end()
     for (const each of [one, three]) await each.own()
     t.same([await one.own(), await three.own()].join('').length, TOPICS.length)
+    const events = (topic: string) => ['a', 'd'].indexOf(topic) + 1
+    for (const each of [one, three, one, three]) await each.own(events)
+    const [first] = [await one.own(events), await three.own(events)].map((own) => own.match(/[ad]/g)?.length)
+    t.equal(first, 1, 'topics with many events are divided first')
     const other = projector(t, { parts: { ...PARTS, program: 8 } })
     t.equal(await other.own(), 'abcdefg', 'a program with other statements divides separately')
   })
@@ -66,7 +72,7 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
     await one.own()
     await two.own()
     await t.rejects(
-      one.run(async () => Promise.reject(new Error('no tables'))),
+      one.run(none, async () => Promise.reject(new Error('no tables'))),
       /no tables/
     )
     t.equal(await two.own(), 'abcdefg')
@@ -77,7 +83,7 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
       const one = projector(t, { restMs: 300, renewMs: 3_600_000, number: 1001 })
       const two = projector(t, { number: 1002 })
       let written = 0
-      const pass = one.run(async (own) => {
+      const pass = one.run(none, async (own) => {
         await until(async () => (await two.own()) === 'abcdefg')
         await own.check()
         written += 1
@@ -92,7 +98,7 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
   await t.test('signs of life keep topics during a long pass', async (t) => {
     const one = projector(t, { restMs: 500, renewMs: 50 })
     const two = projector(t)
-    await one.run(async (own) => {
+    await one.run(none, async (own) => {
       for (let n = 0; n < 100; n += 1) {
         await pause(20)
         t.equal(await two.own(), '')
@@ -119,7 +125,7 @@ test('projectors divide topics by locks in PostgreSQL', { skip }, async (t) => {
     const shares = async () => [await one.own(), await two.own()].map(({ length }) => length).sort()
     await shares()
     await until(async () => `${await shares()}` === '3,4')
-    const lost = one.run(async (own: OwnTopics) => {
+    const lost = one.run(none, async (own: OwnTopics) => {
       await server.kill()
       await own.check()
     })

@@ -35,7 +35,7 @@ test('divided passes', async (t) => {
   await t.test('a projector leaves the topics of another one alone, and says so', async (t) => {
     const registry = new Registry()
     const division: Division = {
-      run: (pass) => pass({ ...ALL_TOPICS, has: (topic) => topic === 'network-count' }),
+      run: (_, pass) => pass({ ...ALL_TOPICS, has: (topic) => topic === 'network-count' }),
       end: async () => undefined
     }
     const projector = projectorOn(engine, loaded(COUNT, NETWORK), {
@@ -67,7 +67,7 @@ test('divided passes', async (t) => {
         if (checks === lostAt) throw new Error('another projector may have these topics')
       }
       const division: Division = {
-        run: async (pass) => {
+        run: async (_, pass) => {
           if (checks >= lostAt) throw new Error('it waits')
           return await pass({ has: () => true, check })
         },

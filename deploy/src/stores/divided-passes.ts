@@ -27,8 +27,9 @@ export type LockSession = {
 export type BeginLocks = (program: number, projector: number) => Promise<LockSession>
 
 /**
- * Divides topics evenly among the projectors that hold a lock: there and back again in their order, which all compute
- * from these locks, so that none asks for a topic of another and nothing is negotiated. A projector takes its topics
+ * Divides topics evenly among the projectors that hold a lock: there and back again in the order of their events. All
+ * compute the same from these locks and the checkpoints, so that none asks for a topic of another and nothing is
+ * negotiated. A projector takes its topics
  * when they are free. While PostgreSQL is away, each runs all passes.
  */
 export function dividedPasses(
@@ -44,12 +45,15 @@ export function dividedPasses(
       taken.clear()
       await ending?.end()
     }
-    const claim = async (): Promise<OwnTopics> => {
+    const claim = async (events: (topic: string) => number): Promise<OwnTopics> => {
       session ??= await begin(program, projector)
       const { held, take, release, check } = session
       const projectors = (await held()).filter((number) => number >= PROJECTORS_FROM).sort((a, b) => a - b)
       const row = [...projectors, ...projectors.toReversed()]
-      const own = [...topics.keys()].filter((number) => row[number % row.length] === projector)
+      // Not exactly, so that the order seldom changes.
+      const weight = (number: number) => Math.ceil(Math.log2(1 + events(topics[number] ?? '')))
+      const byWeight = [...topics.keys()].sort((a, b) => weight(b) - weight(a))
+      const own = byWeight.filter((_, at) => row[at % row.length] === projector)
       if ([...taken].some((number) => !own.includes(number))) {
         await release()
         taken.clear()
@@ -59,18 +63,20 @@ export function dividedPasses(
       const names = new Set([...taken].map((number) => topics[number]))
       return { has: (topic) => names.has(topic), check }
     }
-    const claimOrAll = async (): Promise<OwnTopics> => {
+    const claimOrAll = async (...weights: Parameters<typeof claim>): Promise<OwnTopics> => {
       try {
         // After a stop the transaction has ended, and another one begins.
-        return session === undefined ? await claim() : await claim().catch(() => end().then(claim))
+        return session === undefined
+          ? await claim(...weights)
+          : await claim(...weights).catch(() => end().then(() => claim(...weights)))
       } catch (error) {
         await end()
         if (error instanceof Refusal && error.code === 'engine_away') return ALL_TOPICS
         throw error
       }
     }
-    const run: Division['run'] = async (pass) => {
-      const own = await claimOrAll()
+    const run: Division['run'] = async (events, pass) => {
+      const own = await claimOrAll(events)
       try {
         return await pass(own)
       } catch (error) {

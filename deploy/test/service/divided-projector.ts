@@ -14,13 +14,16 @@ const division = dividedPasses(postgresLocks(async () => postgres, { restMs, ren
 let said = ''
 for (;;) {
   await division
-    .run(async (own) => {
-      const names = topics.filter((topic: string) => own.has(topic)).join(' ')
-      if (names !== said) process.stdout.write(`${names}\n`)
-      said = names
-      await pause(20)
-      await own.check()
-    })
+    .run(
+      () => 0,
+      async (own) => {
+        const names = topics.filter((topic: string) => own.has(topic)).join(' ')
+        if (names !== said) process.stdout.write(`${names}\n`)
+        said = names
+        await pause(20)
+        await own.check()
+      }
+    )
     .catch(() => {
       said = 'stopped'
       process.stdout.write('stopped\n')

@@ -18,7 +18,7 @@ export type OwnTopics = {
 export type Parts = {
   /** A number of these projections and their statements: programs with other ones divide their passes separately. */
   readonly program: number
-  /** The topics with projections, those with the most projections first. */
+  /** The topics with projections. */
   readonly topics: readonly string[]
 }
 
@@ -27,8 +27,9 @@ export type Division = {
   /**
    * Runs a pass over this process's topics, which it keeps until another projector comes or goes, or a pass rejects. It
    * reads its checkpoints after it has them, so that nothing is read twice.
+   * @param events the number of loaded events of a topic, by which the topics are divided evenly
    */
-  run<Result>(pass: (own: OwnTopics) => Promise<Result>): Promise<Result>
+  run<Result>(events: (topic: string) => number, pass: (own: OwnTopics) => Promise<Result>): Promise<Result>
   /** Leaves its topics to the others. */
   end(): Promise<void>
 }
@@ -37,15 +38,13 @@ export type Division = {
 export const ALL_TOPICS: OwnTopics = { has: () => true, check: async () => undefined }
 
 /** For a projector that runs all passes. */
-export const UNDIVIDED: Division = { run: (pass) => pass(ALL_TOPICS), end: async () => undefined }
+export const UNDIVIDED: Division = { run: (_, pass) => pass(ALL_TOPICS), end: async () => undefined }
 
 /** Returns what projectors with these projections divide. */
 export function partsOf(projections: readonly Projection[]): Parts {
-  const counts = new Map<string, number>()
-  for (const { from } of projections) counts.set(from.name, (counts.get(from.name) ?? 0) + 1)
   const hash = createHash('sha256').update(JSON.stringify(projections.map((each) => [each.name, statementsOf(each)])))
   return {
     program: hash.digest().readUInt32BE(0) >>> 1,
-    topics: [...counts].toSorted(([, a], [, b]) => b - a).map(([topic]) => topic)
+    topics: [...new Set(projections.map(({ from }) => from.name))]
   }
 }

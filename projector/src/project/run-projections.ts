@@ -1,4 +1,12 @@
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage, type Logger, pause } from '@gamenet/schemas'
+import {
+  type Backoff,
+  backoffMs,
+  DEFAULT_BACKOFF,
+  errorMessage,
+  type Logger,
+  loadCheckpoint,
+  pause
+} from '@gamenet/schemas'
 import type { Idle } from '../generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
@@ -15,6 +23,9 @@ const POLL_MS = 1000
  */
 const BUSY_SPACING_MS = 1000
 const BUSY_SPACING_PASSES = 4
+
+/** Delay of a pass for what other processes load of the same topic, which they notify nobody of. */
+const SETTLE_MS = 200
 
 export type RunnerOptions = PassNeeds & {
   /** Cross-process lock; set when several projectors run. */
@@ -162,6 +173,8 @@ export class ProjectionRunner {
       const passedAt = performance.now()
       this.#options.onPass()
       await this.#sleep(waitMs)
+      // What others load at the same time is read in the same pass.
+      if (this.#pass.isDivided) await pause(SETTLE_MS, this.#stop.signal)
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
         await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
@@ -182,8 +195,9 @@ export class ProjectionRunner {
   async #passOrWait(): Promise<number> {
     this.#isInPass = true
     try {
-      const hasMore = await this.#options.division.run((own) =>
-        this.#passes.shared((check) => this.#pass.run(check, { own }))
+      const hasMore = await this.#options.division.run(
+        (topic) => this.checkpoints.of(loadCheckpoint(topic)).reduce((sum, { next }) => sum + next, 0),
+        (own) => this.#passes.shared((check) => this.#pass.run(check, { own }))
       )
       this.#trouble = null
       this.#troubles = 0

@@ -20,6 +20,7 @@ import { type LagSeconds, type LogState, projectorMetrics } from './load/project
 import { keysUnknown, type SealKeys } from './load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'
 import { type CatchUpWatch, nextPass, type Target, waitForTargets } from './project/caught-up.js'
+import { type Division, type Parts, partsOf, UNDIVIDED } from './project/division.js'
 import { LagClock } from './project/lag-clock.js'
 import { lagOf } from './project/plan.js'
 import { answeredExtents, placed, type TopicProgress, topicProgress } from './project/progress.js'
@@ -74,6 +75,8 @@ export type ProjectorOptions = {
   readonly isShared?: boolean
   /** Cross-process lock between passes and work that needs unchanging tables; set when several projectors may run. */
   readonly passLock?: PassLock
+  /** Divides the passes of this program among its projectors; set likewise. Without it, each runs all. */
+  readonly division?: (parts: Parts) => Division
   /** Cross-process lock between steps of rebuilds and work that waits for them; set likewise. */
   readonly rebuildLock?: PassLock
   /**
@@ -185,9 +188,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     store,
     generations: new Generations(store, own, (name) => damaged.has(name)),
     passLock,
-    folding,
-    metrics,
-    logger,
+    division: options.division?.(partsOf(own)) ?? UNDIVIDED,
+    ...{ folding, metrics, logger },
     onChange: options.onChange,
     onPass: () => watchers.forEach((watch) => void watch()),
     onPointers: (pointers) => loader.follow(pointers),

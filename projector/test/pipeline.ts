@@ -110,6 +110,7 @@ export function projectorOn(
     | 'damaged'
     | 'isShared'
     | 'passLock'
+    | 'division'
     | 'rebuildLock'
     | 'projections'
     | 'reservedBytes'

@@ -39,6 +39,8 @@ export type Place = {
   readonly erasure: Erasure | undefined
   /** Several processes work on the same tables. */
   readonly isShared: boolean
+  /** Their passes are divided, in odd seeds without a planted mistake: those are found in as few steps as before. */
+  isDivided: boolean
   /** The sizes of rebuild steps. */
   readonly stepSizes: StepSizes
   /** New processes run a later program. */

@@ -126,6 +126,7 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
     imports: new Map(),
     erasure: erasureOf(seed),
     isShared: world.chance.happens(0.6),
+    isDivided: false,
     stepSizes: stepSizesOf(world),
     isNewer: false,
     areReadingsMortal: true,
@@ -133,6 +134,7 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
     isActive: true,
     isTrickling: false
   }
+  place.isDivided = place.isShared && seed % 2 === 1 && name === undefined
   tables.replicas.areLagging = place.isShared && !isPlayed && lags.happens(REPLICATED_SHARE)
   return place
 }
@@ -380,7 +382,8 @@ class Installation {
           () => world.away.delete(engine)
         )
         if (engine === 'log') log.disconnect()
-        if (engine === 'postgres') for (const lock of [postgres.passes, postgres.fills]) lock.disconnect()
+        if (engine === 'postgres')
+          for (const lock of [postgres.passes, postgres.fills, postgres.topics]) lock.disconnect()
       },
       () =>
         forAWhile(

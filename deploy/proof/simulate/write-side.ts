@@ -2,6 +2,7 @@ import type { People } from '@gamenet/ingest'
 import type { BoardLease, BoardLeases, Outbox, OutboxTransaction, VisitResult } from '@gamenet/ingest/internals'
 import { instantOf, nameKey, type ProfileRated, ratingTopic, type Seal } from '@gamenet/schemas'
 import { PassesLock } from './passes-lock.js'
+import { TopicLocks } from './topic-locks.js'
 import { type Life, WORLD } from './virtual-time.js'
 import type { Effect, World } from './world.js'
 
@@ -25,6 +26,7 @@ export class SimulatedPostgres {
   outbox: OutboxRow[] = []
   readonly passes: PassesLock
   readonly fills: PassesLock
+  readonly topics: TopicLocks
   readonly shortestS: number
   readonly #world: World
   #leases: LeaseRow[] = []
@@ -39,6 +41,7 @@ export class SimulatedPostgres {
     this.#world = world
     this.passes = new PassesLock(world)
     this.fills = new PassesLock(world)
+    this.topics = new TopicLocks(world)
     this.shortestS = shortestS
   }
 
@@ -162,7 +165,7 @@ export class SimulatedPostgres {
     const { time, chance } = this.#world
     time.after(WORLD, chance.below(LOCK_MS), () => {
       if (this.#lockedBy?.life === life) this.#lockedBy = undefined
-      for (const lock of [this.passes, this.fills]) lock.noticeDeath(life)
+      for (const lock of [this.passes, this.fills, this.topics]) lock.noticeDeath(life)
     })
   }
 

@@ -1,7 +1,8 @@
-import type { PassLock, Projector } from '@gamenet/projector'
+import type { PassLock, Projector, ProjectorOptions } from '@gamenet/projector'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { Histogram, type Registry } from 'prom-client'
 import type { Config } from '../config.js'
+import { dividedPasses, postgresLocks } from './divided-passes.js'
 import type { Engines } from './engines.js'
 import { advisoryLocks, sharedPasses } from './postgres-pass-lock.js'
 
@@ -10,6 +11,7 @@ export type ConcurrentWriters = {
   readonly isShared?: true
   readonly passLock?: PassLock
   readonly rebuildLock?: PassLock
+  readonly division?: NonNullable<ProjectorOptions['division']>
 }
 
 /** A ClickHouse server may have other projectors, which coordinate through a shared PostgreSQL. */
@@ -29,6 +31,7 @@ export function concurrentWriters(config: Config, engines: Engines, registry: Re
   const needs = { locks: advisoryLocks(() => engines.writes(), engines) }
   return {
     isShared: true,
+    division: dividedPasses(postgresLocks(() => engines.writes())),
     passLock: sharedPasses({ ...needs, lock: PASSES_LOCK, onWaited: (s) => waits.observe({ lock: 'passes' }, s) }),
     rebuildLock: sharedPasses({ ...needs, lock: FILLS_LOCK, onWaited: (s) => waits.observe({ lock: 'rebuilds' }, s) })
   }

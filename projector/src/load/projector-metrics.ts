@@ -90,6 +90,12 @@ export function projectorMetrics(registry: Registry, sources: MetricSources) {
       buckets: SECONDS,
       registers
     }),
+    ...projectionMetrics(registers)
+  }
+}
+
+function projectionMetrics(registers: Registry[]) {
+  return {
     projectionLag: new Gauge({
       name: 'gamenet_projection_lag_events',
       help: 'Events in the event table that a projection has not consumed yet',
@@ -99,6 +105,12 @@ export function projectorMetrics(registry: Registry, sources: MetricSources) {
     projectionFailing: new Gauge({
       name: 'gamenet_projection_failing',
       help: '1 while the last step of a projection failed',
+      labelNames: ['projection'],
+      registers
+    }),
+    ownProjections: new Gauge({
+      name: 'gamenet_projection_own',
+      help: '1 if this projector runs the projection, 0 if another one does',
       labelNames: ['projection'],
       registers
     }),

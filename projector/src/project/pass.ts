@@ -10,6 +10,7 @@ import type { Projection } from '../store/projection.js'
 import type { Range } from '../store/range.js'
 import { readTouched, type Touched } from '../store/step.js'
 import type { DataChanges } from './data-changes.js'
+import { ALL_TOPICS, type OwnTopics } from './division.js'
 import type { Failures } from './failures.js'
 import { hasConsumedAll, lagOf, nextRange, turnsOf } from './plan.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
@@ -54,6 +55,7 @@ export class Pass {
   #lateLookedAt = Number.NEGATIVE_INFINITY
   #checkpoints: Checkpoints | undefined
   #current: Current | undefined
+  #own = ALL_TOPICS
 
   constructor(needs: PassNeeds, failures: Failures, changes: DataChanges, signal: AbortSignal) {
     this.#needs = needs
@@ -72,20 +74,38 @@ export class Pass {
     return this.#current
   }
 
+  /** Whether the last pass left some topics to other projectors. */
+  get isDivided(): boolean {
+    return this.#current?.projections.some(({ from }) => !this.#own.has(from.name)) === true
+  }
+
+  /** Whether the last pass left a projection to another projector. */
+  isElsewhere(projection: string): boolean {
+    return (
+      this.#current?.projections.some(({ name, from }) => name === projection && !this.#own.has(from.name)) === true
+    )
+  }
+
   /** Lets the next pass look for late batches. */
   lookForLate(): void {
     this.#lateLookedAt = Number.NEGATIVE_INFINITY
   }
 
   /**
-   * Runs a step of every projection, or of the named ones.
+   * Runs a step of every projection of this process's topics, or of the named ones.
    * @param check rejects if exclusive work may have run since the pass began
+   * @param only by default, all topics and all projections
    * @returns whether some have not caught up
    */
-  async run(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
+  async run(
+    check: () => Promise<void>,
+    { own = ALL_TOPICS, names }: { readonly own?: OwnTopics; readonly names?: ReadonlySet<string> }
+  ): Promise<boolean> {
+    this.#own = own
     const { stored, current } = await this.#read()
     const store = this.#needs.store.with({ names: current.names })
-    const projections = current.projections.filter(({ name }) => names === undefined || names.has(name))
+    const ownProjections = current.projections.filter(({ from }) => own.has(from.name))
+    const projections = ownProjections.filter(({ name }) => names === undefined || names.has(name))
     const checkpoints = Checkpoints.of(stored, current.names)
     const touched = new Map<string, Promise<Touched>>()
     let hasMore = false
@@ -104,14 +124,17 @@ export class Pass {
       }
       await this.#announce(store, steps, check)
     }
-    const hasMoreLate = await this.#runLate(store, current.projections, check)
+    const hasMoreLate = await this.#runLate(store, ownProjections, check)
     this.#checkpoints = readableOf(current, stored, checkpoints)
-    for (const each of [...current.idle.keys(), ...projections])
-      this.#needs.metrics.projectionLag.set({ projection: each.name }, lagOf(each, checkpoints))
-    // Another process may have completed what failed here.
-    for (const each of projections)
-      if (this.#failures.reasonOf(each.name) !== undefined && this.#hasNothingToDo(each, checkpoints))
-        this.#failures.succeeded(each.name)
+    const { projectionLag, ownProjections: isOwn } = this.#needs.metrics
+    for (const each of [...current.idle.keys(), ...current.projections]) {
+      projectionLag.set({ projection: each.name }, lagOf(each, checkpoints))
+      isOwn.set({ projection: each.name }, own.has(each.from.name) ? 1 : 0)
+    }
+    // Another process may have completed what failed here, or runs it now.
+    for (const each of current.projections)
+      if (this.#failures.reasonOf(each.name) !== undefined)
+        if (!own.has(each.from.name) || this.#hasNothingToDo(each, checkpoints)) this.#failures.succeeded(each.name)
     return hasMore || hasMoreLate
   }
 
@@ -176,6 +199,7 @@ export class Pass {
     cache: Map<string, Promise<Touched>>
   ): Promise<Step | undefined> {
     const { folding, metrics, isShared } = this.#needs
+    await this.#own.check()
     try {
       const key = JSON.stringify([projection.from.name, projection.touches.key, range])
       const read = cache.get(key) ?? store.do(readTouched, projection, range)
@@ -196,6 +220,7 @@ export class Pass {
   /** Announces steps: first their changes, then their checkpoints. */
   async #announce(store: Store, steps: readonly Step[], check: () => Promise<void>): Promise<void> {
     if (steps.length === 0) return
+    await this.#own.check()
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
       if (changes.length > 0) await this.#changes.announce(changes)

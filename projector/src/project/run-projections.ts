@@ -1,8 +1,17 @@
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage, type Logger, pause } from '@gamenet/schemas'
+import {
+  type Backoff,
+  backoffMs,
+  DEFAULT_BACKOFF,
+  errorMessage,
+  type Logger,
+  loadCheckpoint,
+  pause
+} from '@gamenet/schemas'
 import type { Idle } from '../generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { DataChanges } from './data-changes.js'
+import type { Division } from './division.js'
 import { Failures } from './failures.js'
 import { Pass, type PassNeeds } from './pass.js'
 
@@ -15,9 +24,13 @@ const POLL_MS = 1000
 const BUSY_SPACING_MS = 1000
 const BUSY_SPACING_PASSES = 4
 
+/** Delay of a pass for what other processes load of the same topic, which they notify nobody of. */
+const SETTLE_MS = 200
+
 export type RunnerOptions = PassNeeds & {
   /** Cross-process lock; set when several projectors run. */
   readonly passLock?: PassLock
+  readonly division: Division
   readonly logger: Logger
   /** Called after each pass, with or without changes. */
   readonly onPass: () => void
@@ -29,9 +42,9 @@ export type RunnerOptions = PassNeeds & {
 export type ProjectionState = {
   /**
    * `outdated`: an earlier version has filled its tables, or those that it reads; `damaged`: rows of these may be
-   * missing. A rebuild replaces them.
+   * missing. A rebuild replaces them. `elsewhere`: another projector runs it.
    */
-  readonly state: 'running' | 'failing' | 'paused' | Idle['state']
+  readonly state: 'running' | 'failing' | 'paused' | 'elsewhere' | Idle['state']
   /** Why it does not run, else null. */
   readonly reason: string | null
 }
@@ -71,6 +84,7 @@ export class ProjectionRunner {
     this.#stop.abort()
     this.#wake()
     await this.#running
+    await this.#options.division.end()
     await this.#runPendingWork()
   }
 
@@ -102,7 +116,7 @@ export class ProjectionRunner {
   async stepOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     this.#failures.retryNow(names)
     this.#pass.lookForLate()
-    await this.#pass.run(check, names)
+    await this.#pass.run(check, { names })
   }
 
   /** Notifies that events were loaded. */
@@ -146,7 +160,8 @@ export class ProjectionRunner {
     const [, idle] = [...(this.#pass.current?.idle ?? [])].find(([{ name }]) => name === projection) ?? []
     if (idle !== undefined) return idle
     const reason = this.#failures.reasonOf(projection) ?? this.#trouble
-    return { state: reason === null ? 'running' : 'failing', reason }
+    if (reason !== null) return { state: 'failing', reason }
+    return { state: this.#pass.isElsewhere(projection) ? 'elsewhere' : 'running', reason }
   }
 
   async #run(): Promise<void> {
@@ -158,6 +173,8 @@ export class ProjectionRunner {
       const passedAt = performance.now()
       this.#options.onPass()
       await this.#sleep(waitMs)
+      // What others load at the same time is read in the same pass.
+      if (this.#pass.isDivided) await pause(SETTLE_MS, this.#stop.signal)
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
         await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
@@ -178,7 +195,10 @@ export class ProjectionRunner {
   async #passOrWait(): Promise<number> {
     this.#isInPass = true
     try {
-      const hasMore = await this.#passes.shared((check) => this.#pass.run(check))
+      const hasMore = await this.#options.division.run(
+        (topic) => this.checkpoints.of(loadCheckpoint(topic)).reduce((sum, { next }) => sum + next, 0),
+        (own) => this.#passes.shared((check) => this.#pass.run(check, { own }))
+      )
       this.#trouble = null
       this.#troubles = 0
       return hasMore ? 0 : Math.max(0, Math.min(POLL_MS, this.#failures.msToRetry()))

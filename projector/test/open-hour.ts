@@ -1,6 +1,5 @@
 import type { ClickHouse } from '@gamenet/engines'
-import { titleCount } from '../src/projections/title-count.js'
-import { titleCountHour } from '../src/projections/title-count-hour.js'
+import { titleCount, titleCountHour } from '../src/projections/title-count.js'
 import type { Projection, SqlProjection } from '../src/store/projection.js'
 import type { Range } from '../src/store/range.js'
 import { makeRows } from '../src/store/step.js'

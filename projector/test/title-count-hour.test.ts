@@ -1,6 +1,5 @@
 import { test } from 'tap'
-import { titleCount } from '../src/projections/title-count.js'
-import { titleCountHour } from '../src/projections/title-count-hour.js'
+import { titleCount, titleCountHour } from '../src/projections/title-count.js'
 import type { Range } from '../src/store/range.js'
 import { fillDay, rowsPerEvent, runStatement } from './open-hour.js'
 import { emptyTables, openTables } from './pipeline.js'

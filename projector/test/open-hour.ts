@@ -16,8 +16,13 @@ const DAY = "toDateTime64('2026-03-14 00:00:00', 3, 'UTC')"
 export type Day = { readonly titles: number; readonly sampleSeconds: number }
 
 /** Runs the step of a projection in SQL over a range. */
-export async function runStatement({ control }: Pick<ClickHouse, 'control'>, projection: Projection, range: Range) {
-  await firstStore(control).do(makeRows, projection as SqlProjection, { range, isLate: false })
+export async function runStatement(
+  { control }: Pick<ClickHouse, 'control'>,
+  projection: Projection,
+  range: Range,
+  isLate = false
+) {
+  await firstStore(control).do(makeRows, projection as SqlProjection, { range, isLate })
 }
 
 /** Stores the events of a whole day, and their rows of `title_count`. */

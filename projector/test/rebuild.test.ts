@@ -572,9 +572,11 @@ async function changeVersions(t: Test, engine: ClickHouse) {
     if (each.name !== 'title-count-hour' || each.form === 'fold') return each
     return {
       ...each,
-      version: 2,
+      version: 3,
       columns: [...each.columns, 'doubled'],
-      select: each.select.replace('max(c.position)', 'max(c.position), 2 * max(c.online)')
+      select: each.select
+        .replace('h.position', 'h.position, 2 * arrayMax(h.counts)')
+        .replace('max(c.position)', 'max(c.position), 2 * max(c.online)')
     }
   })
   const older = projectorOn(engine, log)

@@ -29,8 +29,8 @@ test('the hours of titles', async (t) => {
        VALUES ${values.join(', ')}`
     )
   }
-  const step = async (of: Range) => {
-    for (const projection of [titleCount, titleCountHour]) await runStatement(engine, projection, of)
+  const step = async (of: Range, isLate = false) => {
+    for (const projection of [titleCount, titleCountHour]) await runStatement(engine, projection, of, isLate)
   }
   const stored = async () =>
     await engine.control.rows(`${HOURS} FROM title_count_hour__0 AS h FINAL ORDER BY title_id, hour`)
@@ -62,6 +62,13 @@ test('the hours of titles', async (t) => {
     await step([...range(0, 1, 1), ...range(0, 10)])
     t.same(await stored(), byHours, 'a range of five hours makes the same rows')
     t.equal(byHours.length, 6)
+    // A dead letter that is retried lies before events of its hour.
+    await load(2, [[20, 'a', '22:10:00', 1]])
+    await step(range(20, 21))
+    await load(2, [[15, 'a', '22:05:00', 8]])
+    await step([{ ...range(15, 16)[0], offsets: [15] } as Range[number]], true)
+    t.same(await stored(), await engine.control.rows(PLAIN), 'a late event counts')
+    t.equal((await stored()).length, 7)
   })
   await t.test('need no more rows per event at the end of the day than at its beginning', async (t) => {
     await emptyTables(engine.control)

@@ -34,6 +34,18 @@ export const titleLatest: Projection = {
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
 }
 
+/** PREWHERE filters by key before `FINAL` merges, and by hour alone first. */
+const fromCounts = (condition: string) => `
+    SELECT c.title_id, toStartOfHour(c.ts), min(c.online), max(c.online), argMin(c.ts, (-toInt64(c.online), c.ts)),
+      sum(c.online), count(), max(c.position)
+    FROM {title_count: Identifier} AS c FINAL
+    PREWHERE toStartOfHour(c.ts) IN (
+      SELECT toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
+    AND (c.title_id, toStartOfHour(c.ts)) IN (
+      SELECT e.title_id, toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
+    ${condition}
+    GROUP BY c.title_id, toStartOfHour(c.ts)`
+
 /**
  * The (title, hour) buckets that events touched: `max_at` is the first instant of the maximum.
  *
@@ -42,7 +54,7 @@ export const titleLatest: Projection = {
  * and nothing before: 60 to 150 rows per event with a sample each minute. `title_count` is in the order of titles: a
  * granule of a title covers five days, 1,440 rows per event at the end of the first.
  *
- * Other ranges: from `title_count`. PREWHERE filters by key before `FINAL` merges, and by hour alone first.
+ * Other ranges, and late events, which are followed by others in their hours: from `title_count`.
  */
 export const titleCountHour: Projection = {
   name: 'title-count-hour',
@@ -73,15 +85,8 @@ export const titleCountHour: Projection = {
       WHERE is_short AND s.observed_at >= span.1 AND s.observed_at < span.2 AND s.position <= k.newest
       GROUP BY s.title_id, k.hour) AS h
     UNION ALL
-    SELECT c.title_id, toStartOfHour(c.ts), min(c.online), max(c.online), argMin(c.ts, (-toInt64(c.online), c.ts)),
-      sum(c.online), count(), max(c.position)
-    FROM {title_count: Identifier} AS c FINAL
-    PREWHERE toStartOfHour(c.ts) IN (
-      SELECT toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
-    AND (c.title_id, toStartOfHour(c.ts)) IN (
-      SELECT e.title_id, toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
-    WHERE NOT is_short
-    GROUP BY c.title_id, toStartOfHour(c.ts)`,
+    ${fromCounts('WHERE NOT is_short')}`,
+  selectWhenLate: fromCounts(''),
   touches: { key: 'e.title_id', bucketMs: HOUR_MS }
 }
 

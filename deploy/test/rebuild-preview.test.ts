@@ -19,8 +19,8 @@ import { AUTHORIZED, type Environment, gamenet, gamenetJson, openGamenet, plainW
 const ANSWERS = Math.max(50, runs(34).numRuns)
 const TITLES = ['4d530064', '4d530065', '55530036']
 const PLAYERS = 10
-/** Each has five answers of its own. */
-const BOARDS = Math.ceil(ANSWERS / 7)
+/** Each has four answers of its own. */
+const BOARDS = Math.ceil(ANSWERS / 4)
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 const FIRST_MS = Math.floor(Date.now() / DAY_MS) * DAY_MS - 4 * DAY_MS

@@ -28,8 +28,8 @@ export async function readQuestions(directory: string | undefined, tables: Strea
   await tables.json('SELECT 1 AS one', {}, { isQuestion: true }).catch((error: unknown) => {
     if (Number(errorCode(error)) !== AUTHENTICATION_FAILED) throw error
     throw new FailureError(
-      'Questions run as the user gamenet_questions of the ClickHouse server, who is missing, or was made with another ' +
-        'password in CLICKHOUSE_URL. Make this user with `gamenet migrate --analyst`.'
+      'Questions run as the user gamenet_questions of the ClickHouse server, who is missing, or was made with ' +
+        'another password in CLICKHOUSE_URL. Make this user with `gamenet migrate --analyst`.'
     )
   })
   return await questionEndpoints({ files, tables, codeOf })

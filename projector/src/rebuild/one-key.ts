@@ -136,7 +136,7 @@ async function computeKey(
   const within = { ...step, store: step.store.with({ signal }) }
   const unit = unitOf(context, record)
   await asStep(step, async () => {
-    for (const table of unit.flatMap(tablesOf)) await within.store.do(deleteOfKey, table, condition)
+    await Promise.all(unit.flatMap(tablesOf).map((table) => within.store.do(deleteOfKey, table, condition)))
   })
   const checkpoints = await Checkpoints.read(step.store)
   for (const projection of unit) {

@@ -19,7 +19,7 @@ import { AUTHORIZED, type Environment, gamenet, gamenetJson, openGamenet, plainW
 const ANSWERS = Math.max(200, runs(34).numRuns)
 const TITLES = ['4d530064', '4d530065', '55530036']
 const PLAYERS = 24
-/** Each has four answers of its own, beside 175 of titles, players and the network. */
+/** Each has four answers of its own; 175 more are of titles, players and the network. */
 const BOARDS = Math.max(29, Math.ceil((ANSWERS - 175) / 4))
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000

@@ -104,7 +104,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
         { what: /^Rows of data_change were damaged/, repair: /^none needed/ },
         { what: /^Rows of schema_migration were damaged and are lost: migrations/, repair: 'as the finding says' }
       ],
-      'the damaged parts are set aside, and nothing else shows them'
+      'the damaged parts are detached, and nothing else shows them'
     )
     const service = await openGamenet(t, environment('rows'))
     const read = async () => await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)

@@ -37,7 +37,7 @@ export type TableDamage = {
   /** Resolves with true when no table in use is damaged; with false when the service stops first. */
   whenSound(): Promise<boolean>
   status(): Promise<DamageStatus[]>
-  /** The part of `status` that no file in use shows any more: lost rows, and parts that a server has set aside. */
+  /** The part of `status` that no file in use shows any more: lost rows, and parts that a server has detached. */
   setAside(): Promise<DamageStatus[]>
   stop(): Promise<void>
 }

@@ -43,7 +43,7 @@ export async function damageOfTables(
   return damages
 }
 
-/** Returns findings about damage that the files in use do not show: it was set aside, or is being repaired. */
+/** Returns findings about damage that the files in use do not show: it was detached, or is being repaired. */
 export const findingsSetAside = (damages: readonly DamageStatus[]): Finding[] =>
   damages.map(({ state, reason }) => findingOf(reason, state === 'left' ? AS_SAID : 'none needed (gamenet status)'))
 

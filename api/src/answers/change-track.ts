@@ -23,9 +23,7 @@ export const KEYED_BLOCKS_HELD_BY_HOUR = 3
 export type Horizon = { newestMinute: number }
 
 /** Returns the first instant that has buckets of minutes. */
-export function minutesHeldFromMs(horizon: Horizon): number {
-  return firstHourByMinute(horizon) * MINUTES_PER_HOUR * MINUTE_MS
-}
+export const minutesHeldFromMs = (horizon: Horizon): number => firstHourByMinute(horizon) * MINUTES_PER_HOUR * MINUTE_MS
 
 /** A span of time, half-open, milliseconds since 1970, clipped to 1970 to 2105. */
 export type Span = { readonly fromMs: number; readonly toMs: number }
@@ -199,21 +197,13 @@ function minutesOf({ fromMs, toMs }: Span): { first: number; last: number } | un
   return first <= last ? { first, last } : undefined
 }
 
-function firstHourByMinute(horizon: Horizon): number {
-  return hourOf(horizon.newestMinute) - HOURS_HELD_BY_MINUTE + 1
-}
+const firstHourByMinute = (horizon: Horizon): number => hourOf(horizon.newestMinute) - HOURS_HELD_BY_MINUTE + 1
 
-function blockOf(minute: number): number {
-  return Math.floor(minute / MINUTES_PER_BLOCK)
-}
+const blockOf = (minute: number): number => Math.floor(minute / MINUTES_PER_BLOCK)
 
-function hourOf(minute: number): number {
-  return Math.floor(minute / MINUTES_PER_HOUR)
-}
+const hourOf = (minute: number): number => Math.floor(minute / MINUTES_PER_HOUR)
 
-function dayOf(hour: number): number {
-  return Math.floor(hour / HOURS_PER_DAY)
-}
+const dayOf = (hour: number): number => Math.floor(hour / HOURS_PER_DAY)
 
 /** Returns the buckets at a place; creates them with version 0. */
 function heldIn(places: Map<number, Float64Array>, place: number, buckets: number): Float64Array {

@@ -246,9 +246,7 @@ const PARTS: Readonly<Record<string, string>> = {
 }
 const HOURS = '24'
 
-function pathOf({ path }: Endpoint): string[] {
-  return path.match(/(?<=:)\w+/g) ?? []
-}
+const pathOf = ({ path }: Endpoint): string[] => path.match(/(?<=:)\w+/g) ?? []
 
 /** Returns the parameters of an endpoint's path for a key of its kind. */
 function parametersOf(endpoint: Endpoint, { kind, text }: Key): Given {
@@ -265,9 +263,7 @@ function kindOf(endpoint: Endpoint): Key['kind'] | undefined {
 }
 
 /** Names of players and users may be equal to other keys. */
-function idOf({ kind, text }: Key): string {
-  return `${kind} ${text}`
-}
+const idOf = ({ kind, text }: Key): string => `${kind} ${text}`
 
 /** Returns the keys of paths that a row is about. */
 function keysIn({

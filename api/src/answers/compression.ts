@@ -17,6 +17,4 @@ export const compress = {
 } as const
 
 /** Returns whether a body is worth compressing. */
-export function isCompressible(body: Uint8Array): boolean {
-  return body.byteLength >= COMPRESSED_BYTES_MIN
-}
+export const isCompressible = (body: Uint8Array): boolean => body.byteLength >= COMPRESSED_BYTES_MIN

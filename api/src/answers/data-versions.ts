@@ -262,9 +262,7 @@ export class DataVersions {
   }
 }
 
-function readChange(payload: string): WriteChange | undefined {
-  return WriteChange.safeParse(parseJson(payload)).data
-}
+const readChange = (payload: string): WriteChange | undefined => WriteChange.safeParse(parseJson(payload)).data
 
 function prune({ all, many, byKey }: Tracks): void {
   all.prune()

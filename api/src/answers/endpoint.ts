@@ -42,9 +42,7 @@ type Route = {
 }
 
 /** Returns the names of a path's parameters. */
-export function pathParameters(path: string): ReadonlySet<string> {
-  return new Set(path.match(/(?<=:)\w+/g))
-}
+export const pathParameters = (path: string): ReadonlySet<string> => new Set(path.match(/(?<=:)\w+/g))
 
 /**
  * A route that reads. The pipeline adds parameter errors, ETag, 304, the cache, compression, HEAD, OPTIONS, 405 and the
@@ -115,9 +113,7 @@ export type ResolveContext = {
 }
 
 /** Returns the greatest age of an open list: ten minutes, or three periods of the scrape if longer. */
-export function openListAge(periodSeconds = 60): number {
-  return Math.max(10 * 60_000, 3 * periodSeconds * 1000)
-}
+export const openListAge = (periodSeconds = 60): number => Math.max(10 * 60_000, 3 * periodSeconds * 1000)
 
 /** Computes the reigns of a board's record from its states: a row of `record_history` from one of `knownStates`. */
 export type FoldRecords = (board: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>

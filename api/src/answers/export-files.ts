@@ -218,6 +218,4 @@ async function* readOf(handle: FileHandle, first: number, last: number): AsyncGe
   }
 }
 
-function isFull(error: unknown): boolean {
-  return /^(ENOSPC|EDQUOT|EROFS)$/.test(errorCode(error))
-}
+const isFull = (error: unknown): boolean => /^(ENOSPC|EDQUOT|EROFS)$/.test(errorCode(error))

@@ -46,9 +46,7 @@ export type ResolvedUrl = {
 }
 
 /** Returns the current minute. The meaning of URLs changes with it. */
-export function minuteOf(nowMs: number): number {
-  return Math.floor(nowMs / MINUTE_MS)
-}
+export const minuteOf = (nowMs: number): number => Math.floor(nowMs / MINUTE_MS)
 
 /** A cache of resolved URLs with what answers them, valid until the data or the minute changes. */
 export class ResolvedUrls<Answering> {
@@ -67,9 +65,7 @@ export class ResolvedUrls<Answering> {
 }
 
 /** Returns the cache key of the newest answer to a question, regardless of its window and data version. */
-export function questionOf(path: string, input: unknown): string {
-  return `${path}\n${JSON.stringify(input)}`
-}
+export const questionOf = (path: string, input: unknown): string => `${path}\n${JSON.stringify(input)}`
 
 /** Resolves an input to the identity of the valid answer. Throws the errors of `resolve`. */
 export async function resolveUrl(

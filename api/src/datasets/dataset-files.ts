@@ -331,9 +331,7 @@ function revisionsWith(
   return [{ ...newest, revision }, ...published.slice(isClosed && isSame ? 1 : 0)].slice(0, REVISIONS_MAX)
 }
 
-function closedAt(period: string): number {
-  return (monthSpan(period)?.toMs ?? 0) + CLOSED_AFTER_MS
-}
+const closedAt = (period: string): number => (monthSpan(period)?.toMs ?? 0) + CLOSED_AFTER_MS
 
 /** Errors of a folder, a file of another kind or user, and a disk. */
 const UNUSABLE = /^(EACCES|EPERM|EISDIR|ENOTDIR|EIO|EROFS)$/

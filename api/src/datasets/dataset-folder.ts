@@ -90,9 +90,7 @@ function periodsOf(names: readonly string[]): readonly string[] {
   return names.flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
 }
 
-export function isDescription(name: string): boolean {
-  return DESCRIPTION.test(name)
-}
+export const isDescription = (name: string): boolean => DESCRIPTION.test(name)
 
 async function flushFolder(path: string): Promise<void> {
   const folder = await open(path)

@@ -13,9 +13,7 @@ export function monthSpan(month: string): Span | undefined {
 }
 
 /** Returns the month of an instant. */
-export function monthAt(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 7)
-}
+export const monthAt = (ms: number): string => new Date(ms).toISOString().slice(0, 7)
 
 /** Returns the months from one to that of an instant, both included. */
 export function monthsBetween(first: string, lastMs: number): string[] {

@@ -96,6 +96,4 @@ function rowsOf({ select, files }: Dataset, span: Span | undefined): Statement {
 }
 
 /** Names a table as statements of answers do. */
-function named(table: string): string {
-  return `{${table}: Identifier}`
-}
+const named = (table: string): string => `{${table}: Identifier}`

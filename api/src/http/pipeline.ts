@@ -479,9 +479,7 @@ class Answering {
   }
 }
 
-function isUnavailable(error: unknown): boolean {
-  return error instanceof Refusal && error.status === 503
-}
+const isUnavailable = (error: unknown): boolean => error instanceof Refusal && error.status === 503
 
 function codingFor(answer: Answer, request: IncomingMessage) {
   return isCompressible(answer.body) ? codingOf(request.headers) : 'identity'

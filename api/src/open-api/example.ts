@@ -171,10 +171,6 @@ function scalar({ type, format = '', minimum = 0, maximum = NUMBER, ...shape }: 
   return typeof value === 'number' ? value : Math.max(minimum, Math.min(maximum, NUMBER))
 }
 
-function nameOf(reference: string): string {
-  return reference.split('/').at(-1) ?? ''
-}
+const nameOf = (reference: string): string => reference.split('/').at(-1) ?? ''
 
-function camel(name: string): string {
-  return name.replace(/_([a-z0-9])/g, (_, first: string) => first.toUpperCase())
-}
+const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, first: string) => first.toUpperCase())

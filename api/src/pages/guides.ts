@@ -5,9 +5,7 @@ import { keyByCurl } from './samples.js'
 export type Guide = { readonly id: string; readonly title: string; readonly text: string }
 
 /** Returns the path at which a service of a version serves its client, for `npm install`. */
-export function sdkPath(version: string): string {
-  return `/sdk/gamenet-sdk-${version}.tgz`
-}
+export const sdkPath = (version: string): string => `/sdk/gamenet-sdk-${version}.tgz`
 
 /** The guides at /docs, in reading order. `publicUrl` is the address of the service, `version` the program's. */
 export function guides(publicUrl: string, version: string, { named, signIn }: SampleValues): readonly Guide[] {

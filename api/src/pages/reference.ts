@@ -219,9 +219,7 @@ function typeText(schema: Schema): string {
   return escaped([types, format(schema), limits(schema)].filter((part) => part !== '').join(' '))
 }
 
-function format({ format: name }: Schema): string {
-  return name === undefined || /^u?int64$/.test(name) ? '' : `(${name})`
-}
+const format = ({ format: name }: Schema): string => (name === undefined || /^u?int64$/.test(name) ? '' : `(${name})`)
 
 function limits({ minimum, maximum, default: usual }: Schema): string {
   const lowest = minimum !== undefined && Number.isSafeInteger(minimum - 1) ? `from ${minimum}` : ''
@@ -240,6 +238,4 @@ function table(label: string, names: readonly string[], rows: readonly string[])
   return `<div class="scroll" tabindex="0" role="group" aria-label="${escaped(label)}">${table}</div>`
 }
 
-function link(name: string, text: string): string {
-  return `<li><a href="/docs/${escaped(name)}">${escaped(text)}</a></li>`
-}
+const link = (name: string, text: string): string => `<li><a href="/docs/${escaped(name)}">${escaped(text)}</a></li>`

@@ -100,18 +100,12 @@ export function keyByCurl(signIn: SignIn): string {
   ${shell(loginUrl(signIn))} | sed 's/.*"sessionKey":"\\([^"]*\\)".*/\\1/')`
 }
 
-function account({ email, password }: SignIn) {
-  return { email, password }
-}
+const account = ({ email, password }: SignIn) => ({ email, password })
 
-function loginUrl({ url = '{auth_url}' }: SignIn): string {
-  return `${url}/api/auth/login`
-}
+const loginUrl = ({ url = '{auth_url}' }: SignIn): string => `${url}/api/auth/login`
 
 /** Returns whether the SDK has a method of the operation's name; the stream and lists of files have other names. */
-function isInSdk({ path }: Placed): boolean {
-  return path.startsWith('/api/') && !/^\/api\/(stream|data)$/.test(path)
-}
+const isInSdk = ({ path }: Placed): boolean => path.startsWith('/api/') && !/^\/api\/(stream|data)$/.test(path)
 
 function typescript({ base, operationId, input, signIn, question }: Sample): string {
   const given = Object.keys(input).length === 0 ? '' : JSON.stringify(input)
@@ -160,6 +154,4 @@ function pythonText(value: unknown): string {
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
 }
 
-function shell(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}
+const shell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

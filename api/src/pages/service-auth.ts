@@ -40,9 +40,7 @@ function withAuthUrl(module: string, authUrl: string | undefined): string {
   return `${before}const DEFAULT_API_URL = ${JSON.stringify(`${authUrl.replace(/\/+$/, '')}/api`)};${after}`
 }
 
-function withoutSourceMap(module: string): string {
-  return module.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
-}
+const withoutSourceMap = (module: string): string => module.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
 
 /** Wraps a module without imports in a function that exports only its class. */
 function classicScript(module: string): string {

@@ -260,11 +260,7 @@ function undescribed(titleId: string): Title {
   }
 }
 
-function numbered(name: string, titleId: string): string {
-  return `${name} [${titleId}]`
-}
+const numbered = (name: string, titleId: string): string => `${name} [${titleId}]`
 
 /** Returns whether a text is an id, which is then never a name. */
-export function isTitleId(text: string): boolean {
-  return /^[0-9a-f]{8}$/i.test(text)
-}
+export const isTitleId = (text: string): boolean => /^[0-9a-f]{8}$/i.test(text)

@@ -11,9 +11,7 @@ export type Query<Params extends Parameters, Row> = {
 }
 
 /** Binds parameters, SQL and row to one value. */
-export function query<Params extends Parameters, Row>(definition: Query<Params, Row>): Query<Params, Row> {
-  return definition
-}
+export const query = <Params extends Parameters, Row>(definition: Query<Params, Row>): Query<Params, Row> => definition
 
 /** Returns the condition that a column's instant is in a window, whose bounds are parameters in milliseconds. */
 export function within(column: string, from: string, to: string): string {

@@ -107,9 +107,7 @@ function withoutZones(text: string, code: string): string {
 }
 
 /** Returns the line of a place in a text, from 1. */
-export function lineAt(text: string, index: number): number {
-  return text.slice(0, index).split('\n').length
-}
+export const lineAt = (text: string, index: number): number => text.slice(0, index).split('\n').length
 
 /** Returns the comment lines at the top. */
 function headerOf(text: string): string[] {

@@ -257,6 +257,4 @@ function failureOf(error: unknown, { name, limits: { seconds, memoryBytes, rows 
 
 const REASON_LENGTH_MAX = 300
 
-function tableOf({ name }: Dataset): string {
-  return name.replaceAll('-', '_')
-}
+const tableOf = ({ name }: Dataset): string => name.replaceAll('-', '_')

@@ -93,6 +93,4 @@ async function answerOf(
   return { status, json }
 }
 
-function nonsense(status: number): Error {
-  return new Error(`the answer, of status ${status}, is invalid`)
-}
+const nonsense = (status: number): Error => new Error(`the answer, of status ${status}, is invalid`)

@@ -49,9 +49,7 @@ function prefersProblem(accept: string): boolean {
   return problem > 0 && problem >= (weights.get('application/*') ?? weights.get('*/*') ?? 0)
 }
 
-function titleOf(code: string): string {
-  return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
-}
+const titleOf = (code: string): string => code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
 
 /**
  * Returns the refusal of a request that nothing can answer; its connection is to be closed. Called before every answer.
@@ -71,9 +69,7 @@ export function requestFault(request: IncomingMessage): Refusal | undefined {
   return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
 }
 
-function malformed(what: string): Refusal {
-  return new Refusal('request_malformed', [what])
-}
+const malformed = (what: string): Refusal => new Refusal('request_malformed', [what])
 
 /**
  * Answers an error; `pageOf` may return a promise of another form of the refusal. The log contains the hidden cause
@@ -152,9 +148,7 @@ function mediaType(request: FastifyRequest): string {
   return type === undefined || type === '' ? 'none' : shown(type)
 }
 
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : undefined
-}
+const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined)
 
 function clientId(request: FastifyRequest): string | undefined {
   const given = request.headers['x-request-id']

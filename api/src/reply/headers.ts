@@ -38,9 +38,7 @@ export const REVALIDATED = 'public, max-age=0, must-revalidate'
 export const FOR_ONE_ALONE = 'private, no-store'
 
 /** Returns headers as name, value, name, value: the form that Node writes fastest. */
-export function flat(headers: Readonly<Record<string, string>>): string[] {
-  return Object.entries(headers).flat()
-}
+export const flat = (headers: Readonly<Record<string, string>>): string[] => Object.entries(headers).flat()
 
 /** As `flat`. Throws for a value that no header may have, before the list is cached for answers outside the router. */
 export function checkedHeaders(headers: Readonly<Record<string, string>>): string[] {

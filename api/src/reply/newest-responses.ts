@@ -12,9 +12,7 @@ export function rememberResponses(server: Server): void {
 }
 
 /** Returns whether a request of the connection is not yet answered completely. */
-export function isAnswering(socket: Socket): boolean {
-  return newest.get(socket)?.writableFinished === false
-}
+export const isAnswering = (socket: Socket): boolean => newest.get(socket)?.writableFinished === false
 
 /** Returns whether an answer has begun on the connection and has not ended, so that nothing else can be sent. */
 export function isAmidAnswer(socket: Socket): boolean {

@@ -11,6 +11,4 @@ export function addressList(entries: readonly string[]): (address: string) => bo
   return (address) => isIP(address) !== 0 && list.check(address, familyOf(address))
 }
 
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIPv4(address) ? 'ipv4' : 'ipv6'
-}
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')

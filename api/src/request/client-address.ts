@@ -70,9 +70,7 @@ function limitedAddress(address: string): string | undefined {
 const isLoopback = addressList(['127.0.0.0/8', '::1'])
 
 /** Returns an IPv4 address as such: a server on `::` sees it inside an IPv6 one. */
-function unmapped(address: string): string {
-  return address.replace(/^::ffff:(?=[\d.]+$)/i, '')
-}
+const unmapped = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/i, '')
 
 /** Returns an entry of `X-Forwarded-For` without the port that some gateways add. */
 function plainAddress(entry: string): string {

@@ -45,9 +45,7 @@ export function readCursor(filter: object, text: string): PartitionPlace[] {
 }
 
 /** Returns the text of a cursor with one place, bound to a filter. */
-export function boundText(filter: object, place: readonly unknown[]): string {
-  return textOf(fingerprintOf(filter), place)
-}
+export const boundText = (filter: object, place: readonly unknown[]): string => textOf(fingerprintOf(filter), place)
 
 /** Parses the place of a cursor. Refuses a malformed one and one of another filter. */
 export function readBoundText<Place extends readonly unknown[]>(
@@ -72,6 +70,4 @@ function textOf(fingerprint: string, place: readonly unknown[]): string {
   return Buffer.from(json).toString('base64url')
 }
 
-function fingerprintOf(value: object): string {
-  return digestOf(JSON.stringify(value), FINGERPRINT_CHARACTERS)
-}
+const fingerprintOf = (value: object): string => digestOf(JSON.stringify(value), FINGERPRINT_CHARACTERS)

@@ -20,9 +20,7 @@ export function identityOf(path: string, resolvedJson: string, versions: readonl
 }
 
 /** Returns the strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */
-export function etagOf(identity: string, coding: Coding): string {
-  return `"${identity}${SUFFIX[coding]}"`
-}
+export const etagOf = (identity: string, coding: Coding): string => `"${identity}${SUFFIX[coding]}"`
 
 /**
  * Returns the tag by which `If-None-Match` names the answer in any coding: from a list, with or without `W/` (the

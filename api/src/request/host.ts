@@ -39,9 +39,7 @@ export function targetFault({ url = '', method, headers }: IncomingMessage): str
 }
 
 /** Returns a host in lower case, without a port that its scheme implies. */
-function withoutPort(host: string): string {
-  return host.toLowerCase().replace(/:(80|443)?$/, '')
-}
+const withoutPort = (host: string): string => host.toLowerCase().replace(/:(80|443)?$/, '')
 
 function isHost(host: string): boolean {
   if (host === lastHost) return true

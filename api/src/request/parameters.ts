@@ -283,9 +283,7 @@ function whatCame(raw: unknown): string {
   return `got ${shown(String(raw))}${isPlusLost ? '; the blank was a +, which an address writes as %2B' : ''}`
 }
 
-function isDay(given: string): boolean {
-  return ISO_DAY.test(given) && millisecondsOfIso(`${given}T00:00:00Z`) !== undefined
-}
+const isDay = (given: string): boolean => ISO_DAY.test(given) && millisecondsOfIso(`${given}T00:00:00Z`) !== undefined
 
 function millisecondsOfIso(given: string): number | undefined {
   const match = ISO_INSTANT.exec(given)

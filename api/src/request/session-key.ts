@@ -9,9 +9,7 @@ export const SESSION_KEY_FIELD = 'sessionKey'
 const KEY = /^[\x21-\x7e]{1,512}$/
 
 /** Returns whether a text can be a key. */
-export function isSessionKey(given: string): boolean {
-  return KEY.test(given)
-}
+export const isSessionKey = (given: string): boolean => KEY.test(given)
 
 /**
  * Returns the key of a request: the header, else a field of the body or the query. Undefined without one; an empty one

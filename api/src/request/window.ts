@@ -56,14 +56,10 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
  * Returns the end of "now" for an answer, milliseconds since 1970: constant during a minute, and after everything
  * observed in it.
  */
-export function endOfMinute(nowMs: number): number {
-  return (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS
-}
+export const endOfMinute = (nowMs: number): number => (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS
 
 function lengthMs(length: { days?: number | undefined; hours?: number | undefined }): number {
   return (length.days ?? 0) * DAY_MS + (length.hours ?? 0) * HOUR_MS
 }
 
-function refused(sentence: string): Refusal {
-  return new Refusal('window_invalid', [sentence])
-}
+const refused = (sentence: string): Refusal => new Refusal('window_invalid', [sentence])

@@ -13,9 +13,7 @@ export const usernameParameter = username().describe('The name of a user, percen
 export type UserRequest = { readonly userKey: string; readonly username: string }
 
 /** Returns the user that a path names. */
-export function userRequest(name: string): UserRequest {
-  return { userKey: nameKey(name), username: name }
-}
+export const userRequest = (name: string): UserRequest => ({ userKey: nameKey(name), username: name })
 
 type Sighted = { readonly value: string; readonly valueKey: string; readonly atMs: number }
 

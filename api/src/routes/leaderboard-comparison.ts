@@ -99,9 +99,7 @@ function compared(before: Standings, after: Standings): Record<List, ComparedEnt
   return lists
 }
 
-function keyOf({ entry }: Standings[number]): string {
-  return `${entry.occurrence}/${entry.playerName}`
-}
+const keyOf = ({ entry }: Standings[number]): string => `${entry.occurrence}/${entry.playerName}`
 
 function comparedEntry(before: Standings[number] | undefined, after: Standings[number] | undefined): ComparedEntry {
   const newest = after ?? before

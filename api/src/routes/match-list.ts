@@ -258,9 +258,7 @@ async function statsBody(
 }
 
 /** Returns the start of the last days before a window's end; the window additionally contains the current minute. */
-function lastDays(days: number, toMs: number): number {
-  return Math.max(0, toMs - MINUTE_MS - days * DAY_MS)
-}
+const lastDays = (days: number, toMs: number): number => Math.max(0, toMs - MINUTE_MS - days * DAY_MS)
 
 function peakOf(hours: readonly HourOfDay[]) {
   const [most] = hours.toSorted((a, b) => b.mostLobbies - a.mostLobbies || a.mostLobbiesAtMs - b.mostLobbiesAtMs)
@@ -281,6 +279,4 @@ function busiestOf(hours: readonly HourOfDay[]): number | null {
   return busiest?.hourUtc ?? null
 }
 
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, each) => sum + each, 0)
-}
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)

@@ -80,10 +80,6 @@ function gamesOf(row: DayRow, titles: Catalog): DailyPlayTime['days'][number]['g
     .map(({ gameName, titleId, seconds }) => ({ gameName, titleId, totalMinutes: Math.floor(seconds / 60), seconds }))
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
-}
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-function dateOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
-}
+const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)

@@ -218,9 +218,7 @@ function placeOf(
   }
 }
 
-function pathOf(playerName: string): string {
-  return `/api/player/${encodeURIComponent(playerName)}`
-}
+const pathOf = (playerName: string): string => `/api/player/${encodeURIComponent(playerName)}`
 
 /** Returns the link to the next page if there are `count` rows and the page may be requested. */
 function linkTo(path: string, { limit, offset }: PageRequest, count: number): Readonly<Record<string, string>> {

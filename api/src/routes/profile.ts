@@ -119,6 +119,4 @@ function shownPresence(
   }
 }
 
-function atOf(ms: number | undefined): string | null {
-  return ms === undefined ? null : shownInstant(ms)
-}
+const atOf = (ms: number | undefined): string | null => (ms === undefined ? null : shownInstant(ms))

@@ -71,9 +71,7 @@ async function usersNamed(q: string, limit: number, { tables, signal }: AnswerCo
   return names.slice(0, limit)
 }
 
-function wordsOf(q: string): string[] {
-  return titleKey(q).split(' ')
-}
+const wordsOf = (q: string): string[] => titleKey(q).split(' ')
 
 function hasWords(name: string, q: string): boolean {
   const key = titleKey(name)

@@ -193,9 +193,7 @@ export function readsOf(noun: string, cut: HourCut | DayCut, key?: string): Depe
     .map(([projection, fromMs, toMs]) => ({ projection, fromMs, toMs, ...(key === undefined ? {} : { key }) }))
 }
 
-function boundsOf({ fromMs, toMs }: SeriesRequest): Bounds {
-  return { from: fromMs, to: toMs }
-}
+const boundsOf = ({ fromMs, toMs }: SeriesRequest): Bounds => ({ from: fromMs, to: toMs })
 
 function bucketsOf(series: SeriesRequest): HourCut & { width: number } {
   return { ...cutOf(series), width: series.widthSeconds }

@@ -205,6 +205,4 @@ function measure({ rating, timeMs }: { readonly rating: string; readonly timeMs:
 }
 
 /** A cursor is valid for one user. */
-function filterOf({ userKey }: UserRequest): object {
-  return { timelineOf: userKey }
-}
+const filterOf = ({ userKey }: UserRequest): object => ({ timelineOf: userKey })

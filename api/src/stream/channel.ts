@@ -104,9 +104,7 @@ export function cursorFrame(format: Format, cursor: string | undefined): string 
 }
 
 /** Returns a frame with the delay after which the client reconnects; lines of NDJSON have none. */
-export function retryFrame(format: Format, ms: number): string {
-  return format === 'ndjson' ? '' : `retry: ${ms}\n\n`
-}
+export const retryFrame = (format: Format, ms: number): string => (format === 'ndjson' ? '' : `retry: ${ms}\n\n`)
 
 /** Returns the frame of a state or a difference; it has no cursor. */
 export function stateFrame(format: Format, kind: string, data: string): string {

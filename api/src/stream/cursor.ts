@@ -144,9 +144,7 @@ function readPosition(text: string, name: string | undefined): Position {
 }
 
 /** Returns the refusal of a cursor, by the name of its parameter or header. */
-export function invalid(reason: string, name = 'after'): Refusal {
-  return new Refusal('cursor_invalid', [name, reason])
-}
+export const invalid = (reason: string, name = 'after'): Refusal => new Refusal('cursor_invalid', [name, reason])
 
 /** FNV-1a, 32 bits, against accidents. A cursor needs no signature: it only says where to begin. */
 function checksumOf(text: string): string {

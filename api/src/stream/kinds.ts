@@ -245,9 +245,7 @@ export async function readPage(
 }
 
 /** The source of a kind. */
-export function sourceOf(kind: RecordedKind): Source {
-  return kindReaders[kind].source
-}
+export const sourceOf = (kind: RecordedKind): Source => kindReaders[kind].source
 
 const FILTERS = ['titleId', 'leaderboardId', 'playerKey', 'contested'] as const
 
@@ -279,13 +277,9 @@ export function passes(event: StreamEvent, filter: StreamFilter): boolean {
   )
 }
 
-function topicsOf(kind: StreamKind): readonly string[] {
-  return kind === 'live-counts' ? [] : kindReaders[kind].topics
-}
+const topicsOf = (kind: StreamKind): readonly string[] => (kind === 'live-counts' ? [] : kindReaders[kind].topics)
 
-function kindsOfTopic(topic: string): StreamKind[] {
-  return STREAM_KINDS.filter((kind) => topicsOf(kind).includes(topic))
-}
+const kindsOfTopic = (topic: string): StreamKind[] => STREAM_KINDS.filter((kind) => topicsOf(kind).includes(topic))
 
 function titleOfAchievement(id: number): string | undefined {
   const achievement = achievementById.get(id)
@@ -421,9 +415,7 @@ function bodyOf(kind: RecordedKind, atMs: number, knownMs: number, data: unknown
 }
 
 /** Returns an instant as series have it: to the second, without a zone. */
-function recordedAt(ms: number): string {
-  return happened.text(ms).slice(0, 19).replace('T', ' ')
-}
+const recordedAt = (ms: number): string => happened.text(ms).slice(0, 19).replace('T', ' ')
 
 /** Caches the text of the last instant: the titles of one list, and the events of an import, share one. */
 class InstantText {

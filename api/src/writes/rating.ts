@@ -124,9 +124,7 @@ function rowOf({ userKey, rater, stars, comment, nowMs }: RatingRequest) {
 }
 
 /** A key for a pair of users; names contain no control characters. */
-function pairOf(userKey: string, raterKey: string): string {
-  return `${userKey}\n${raterKey}`
-}
+const pairOf = (userKey: string, raterKey: string): string => `${userKey}\n${raterKey}`
 
 // Rows are locked in key order, so two statements cannot deadlock. A replaced row gets its revision under its lock
 // (SET), so revisions rise in commit order. Other ratings are read from the snapshot of the statement's start.

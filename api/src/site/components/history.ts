@@ -142,26 +142,18 @@ export function historyFacts(rows: Rows | undefined, span: Span, { fromMs = 0, t
   )
 }
 
-function highOf({ online_count = 0, lobby_count = 0 }: SampleRow): number {
-  return Math.max(online_count, lobby_count)
-}
+const highOf = ({ online_count = 0, lobby_count = 0 }: SampleRow): number => Math.max(online_count, lobby_count)
 
 function daysOf({ range = '', from, to }: Span): number {
   if (from !== undefined && to !== undefined) return (to - from) / DAY_MS
   return RANGE_DAYS[range] ?? Number.POSITIVE_INFINITY
 }
 
-function isWhole({ range, from }: Span): boolean {
-  return range === 'all' && from === undefined
-}
+const isWhole = ({ range, from }: Span): boolean => range === 'all' && from === undefined
 
-function isByPeriod(span: Span): boolean {
-  return daysOf(span) >= PERIOD_DAYS_MIN
-}
+const isByPeriod = (span: Span): boolean => daysOf(span) >= PERIOD_DAYS_MIN
 
-function everyOf(span: Span): 'day' | 'week' {
-  return daysOf(span) >= WEEK_DAYS_MIN ? 'week' : 'day'
-}
+const everyOf = (span: Span): 'day' | 'week' => (daysOf(span) >= WEEK_DAYS_MIN ? 'week' : 'day')
 
 /** The bounds of a span, in whole minutes; without `fromMs` it begins with the data. */
 function boundsOf(span: Span, nowMs: number, shiftDays: number) {
@@ -173,6 +165,4 @@ function boundsOf(span: Span, nowMs: number, shiftDays: number) {
 }
 
 /** The first day of the last `days` days, as a parameter: the same for a whole day. */
-export function daysAgo(nowMs: number, days: number): string {
-  return isoDay(nowMs - days * DAY_MS)
-}
+export const daysAgo = (nowMs: number, days: number): string => isoDay(nowMs - days * DAY_MS)

@@ -4,9 +4,7 @@ import { digestOf } from '../../request/etag.js'
 const DIGEST_CHARACTERS = 16
 
 /** Returns the name under which this service serves a picture of another host. */
-export function imageKey(url: string): string {
-  return digestOf(url, DIGEST_CHARACTERS)
-}
+export const imageKey = (url: string): string => digestOf(url, DIGEST_CHARACTERS)
 
 /** Returns the address at this service of a picture of another host; undefined where there is none. */
 export function imagePath(url: string | null | undefined): string | undefined {

@@ -9,14 +9,10 @@ export const DAY_MS = 24 * HOUR_MS
 export const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const
 
 /** Returns an integer with separators: `5,837`. */
-export function count(value: number): string {
-  return counts.format(value)
-}
+export const count = (value: number): string => counts.format(value)
 
 /** Returns a short number for axes: `5.8K`. */
-export function compact(value: number): string {
-  return compacts.format(value)
-}
+export const compact = (value: number): string => compacts.format(value)
 
 /** Returns a share of one as a percentage: `25 %`; below ten percent with a digit behind the point. */
 export function percent(share: number): string {
@@ -40,14 +36,10 @@ export function dayText(instant: string | number): string {
 }
 
 /** Returns a month: `Nov 2026`. */
-export function monthText(day: string): string {
-  return months.format(msOf(day))
-}
+export const monthText = (day: string): string => months.format(msOf(day))
 
 /** Returns an instant in UTC: `7 Nov 2026 18:50`. */
-export function instantText(ms: number): string {
-  return `${dayText(ms)} ${new Date(ms).toISOString().slice(11, 16)}`
-}
+export const instantText = (ms: number): string => `${dayText(ms)} ${new Date(ms).toISOString().slice(11, 16)}`
 
 /** Returns a duration in its largest unit: `81 days`, `3 hours`. */
 export function spanText(ms: number): string {
@@ -62,9 +54,7 @@ export function playText(minutes: number): string {
 }
 
 /** Returns the players of a match and its slots: `7/16`. */
-export function slotsText(players: number, most: number): string {
-  return `${players}/${most === 0 ? '?' : most}`
-}
+export const slotsText = (players: number, most: number): string => `${players}/${most === 0 ? '?' : most}`
 
 /** Returns the words of a name in an address: lower-case letters and digits of any script, joined by hyphens. */
 export function slugOf(name: string): string {
@@ -77,16 +67,12 @@ export function slugOf(name: string): string {
 }
 
 /** The first letter or digit of a name. */
-export function letterOf(name: string): string {
-  return (/[\p{L}\p{N}]/u.exec(name)?.[0] ?? '·').toUpperCase()
-}
+export const letterOf = (name: string): string => (/[\p{L}\p{N}]/u.exec(name)?.[0] ?? '·').toUpperCase()
 
 type Named = { readonly titleId: string; readonly name: string }
 
 /** A title's shown name without the id that tells it from another of the same name. */
-function bareName({ titleId, name }: Named): string {
-  return name.replace(` [${titleId}]`, '')
-}
+const bareName = ({ titleId, name }: Named): string => name.replace(` [${titleId}]`, '')
 
 /** Returns the address of a game. */
 export function gamePath(title: Named): string {
@@ -99,14 +85,10 @@ export function boardPath(title: Named, leaderboardId: number | string): string 
 }
 
 /** Returns the address of a player. Dots alone would be resolved as a path, also when they are encoded. */
-export function playerPath(name: string): string {
-  return `/players/${encodeURIComponent(name)}`
-}
+export const playerPath = (name: string): string => `/players/${encodeURIComponent(name)}`
 
 /** Returns the address of a user. */
-export function userPath(username: string): string {
-  return `/users/${encodeURIComponent(username)}`
-}
+export const userPath = (username: string): string => `/users/${encodeURIComponent(username)}`
 
 /** Returns an address with a query; undefined values are left out. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {

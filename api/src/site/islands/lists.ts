@@ -76,9 +76,7 @@ async function showWatched(section: HTMLElement): Promise<void> {
   }
 }
 
-function titleOf(href: string): string | undefined {
-  return /^\/games\/([0-9a-f]{8})\/[^/]+$/.exec(href)?.[1]
-}
+const titleOf = (href: string): string | undefined => /^\/games\/([0-9a-f]{8})\/[^/]+$/.exec(href)?.[1]
 
 function boardOf(href: string): string | undefined {
   const [, titleId, board] = /^\/games\/([0-9a-f]{8})\/[^/]+\/boards\/(\d+)$/.exec(href) ?? []

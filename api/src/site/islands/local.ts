@@ -48,14 +48,10 @@ export function followLocal(): void {
 }
 
 /** Returns a number in the reader's language. */
-export function countText(value: number): string {
-  return numbers.format(Math.round(value))
-}
+export const countText = (value: number): string => numbers.format(Math.round(value))
 
 /** Returns an instant in the chosen zone. */
-export function instantText(ms: number): string {
-  return instants.instant.format(ms)
-}
+export const instantText = (ms: number): string => instants.instant.format(ms)
 
 function showTimes(selector = 'main time[data-form]'): void {
   for (const element of document.querySelectorAll<HTMLTimeElement>(selector)) {

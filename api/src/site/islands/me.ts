@@ -66,9 +66,7 @@ async function showUser(user: User | null): Promise<void> {
   edit.hidden = false
 }
 
-function pathOf(username: string): string {
-  return `/api/profile/${encodeURIComponent(username)}`
-}
+const pathOf = (username: string): string => `/api/profile/${encodeURIComponent(username)}`
 
 /** A profile as the form shows it; the answer to a reader does not have the hue, which is then "" until it is given. */
 function fieldsOf({ social_links, ...profile }: ProfileSummary['profile'] | EditedProfile): Fields {
@@ -136,9 +134,7 @@ function say(text: string): void {
   place.hidden = text === ''
 }
 
-function form(id: string): HTMLFormElement | null {
-  return document.querySelector<HTMLFormElement>(`form#${id}`)
-}
+const form = (id: string): HTMLFormElement | null => document.querySelector<HTMLFormElement>(`form#${id}`)
 
 function onSubmit(id: string, work: (fields: Fields) => Promise<unknown>): void {
   form(id)?.addEventListener('submit', (event) => {

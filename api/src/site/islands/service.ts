@@ -8,9 +8,7 @@ const refused = new Set<string>()
 addEventListener('livepoint', () => refused.clear())
 
 /** Returns an answer of the API; undefined where there is none. */
-export async function read<Body>(path: string): Promise<Body | undefined> {
-  return await (await asked(path))?.json()
-}
+export const read = async <Body>(path: string): Promise<Body | undefined> => await (await asked(path))?.json()
 
 /** Returns a page of the site as a document; undefined where there is none. */
 export async function readPage(href: string): Promise<Document | undefined> {

@@ -107,9 +107,7 @@ function plot([line]: readonly Line[] = [], place: Place): string {
   return drawn(place, grid.join('') + area + linePart(linePath(points, box)))
 }
 
-function drawn({ x, y }: Place, parts: string): string {
-  return `<g transform="translate(${x} ${y})">${parts}</g>`
-}
+const drawn = ({ x, y }: Place, parts: string): string => `<g transform="translate(${x} ${y})">${parts}</g>`
 
 function linePart(path: string): string {
   return `<path d="${path}" fill="none" stroke="#3b8be8" stroke-width="2" stroke-linejoin="round"/>`

@@ -128,9 +128,7 @@ export type Page<Input = unknown, Of extends Parts = Parts> = {
 }
 
 /** Returns the page without the types of its parts. */
-export function page<Input, Of extends Parts>(value: Page<Input, Of>): Page {
-  return value as unknown as Page
-}
+export const page = <Input, Of extends Parts>(value: Page<Input, Of>): Page => value as unknown as Page
 
 /** Thrown where a page has another address. */
 export class Redirect extends Error {

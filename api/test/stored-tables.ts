@@ -72,7 +72,13 @@ export async function openStoredTables(open = onShared): Promise<StoredTables> {
 async function openSchema(clickhouse: ClickHouse): Promise<ClickHouse> {
   for (const file of (await readdir(MIGRATIONS)).sort()) {
     const text = (await readFile(new URL(file, MIGRATIONS), 'utf8')).replaceAll(/--.*$/gm, '').replaceAll('__*', '__0')
-    for (const statement of text.split(/;$/m)) if (statement.trim() !== '') await clickhouse.loader.execute(statement)
+    const columns = new Map<string, string>()
+    for (const statement of text.split(/;$/m)) {
+      const [, name, list = ''] = /^\s*COLUMNS (\w+)\s+(.*)$/s.exec(statement) ?? []
+      if (name !== undefined) columns.set(name, list)
+      else if (statement.trim() !== '')
+        await clickhouse.loader.execute(statement.replace(/\{(\w+)\}/g, (_, each) => columns.get(each) ?? ''))
+    }
   }
   const tables = await clickhouse.control.rows(
     "SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'"

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { access, writeFile } from 'node:fs/promises'
 import { request } from 'undici'
 import { z } from 'zod'
@@ -56,6 +57,8 @@ export async function actAsPeople(options: ActivityOptions): Promise<void> {
   )
   if (isDone) return
   const people = auth.people.slice(0, PEOPLE)
+  // Each request listens; all users act at once.
+  setMaxListeners(0, options.signal)
   const sessions = await Promise.all(people.map((person) => begin(options, person)))
   await Promise.all(sessions.map((sessionKey, rater) => rateOthers(options, people, sessionKey, rater)))
   for (const sessionKey of sessions) await ask(options, 'POST', `${auth.url}/api/auth/logout`, { body: { sessionKey } })

@@ -212,7 +212,7 @@ async function printsThePlan({ t, environment }: Commands): Promise<void> {
   for (const said of [
     /^title-count is rebuilt with all projections that read its tables: 3, swapped together\.\n/,
     new RegExp(`^title-count +event_title_count +${holds('title_count')} +${events} +\\S`, 'm'),
-    new RegExp(`^title-count-hour +title_count, event_title_count +${holds('title_count_hour')} +${events} +\\S`, 'm'),
+    new RegExp(`^title-count-hour +event_title_count, title_count +${holds('title_count_hour')} +${events} +\\S`, 'm'),
     new RegExp(`^${3 * events} events, about .+ estimated from a sample$`, 'm'),
     /^[\d.]+ [kM]B of additional disk space are needed; [\d.]+ [MGT]B are free$/m
   ]) {

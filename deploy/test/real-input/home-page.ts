@@ -38,11 +38,16 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
   await writeFile(join(service.directory, 'pages', 'index.html'), html)
   const { environment, get } = service
   const [run] = z
-    .array(z.object({ outcome: z.string(), observedAt: z.string() }))
+    .array(z.object({ outcome: z.string(), observedAt: z.iso.datetime(), durationMs: z.int() }))
     .parse(await gamenetJson(environment, ['scrape', 'network']))
   t.equal(run?.outcome, 'succeeded')
   await service.caughtUp()
-  const at = (run?.observedAt ?? '').slice(0, 19).replace('T', ' ')
+  // A sample has the second in which the page arrived, the run the one in which it began.
+  const [{ recorded_at: at } = { recorded_at: '' }] = z
+    .array(z.object({ recorded_at: z.string() }))
+    .parse(await get('/api/network-stats/online-24h'))
+  const sinceBeginMs = Date.parse(`${at.replace(' ', 'T')}Z`) - Date.parse(run?.observedAt ?? '')
+  t.ok(sinceBeginMs > -1000 && sinceBeginMs <= (run?.durationMs ?? 0), 'a sample of this run')
   const sessions = page.titles.reduce((sum, title) => sum + title.sessions, 0)
   const shown = new Map(page.titles.map((title) => [title.name, title]))
 

@@ -17,38 +17,39 @@ export type Day = { readonly titles: number; readonly sampleSeconds: number }
 
 /** Runs the step of a projection in SQL over a range. */
 export async function runStatement(
-  { control }: Pick<ClickHouse, 'control'>,
+  { projections: tables }: Pick<ClickHouse, 'projections'>,
   projection: Projection,
   range: Range,
   isLate = false
 ) {
-  await firstStore(control).do(makeRows, projection as SqlProjection, { range, isLate })
+  await firstStore(tables).do(makeRows, projection as SqlProjection, { range, isLate })
 }
 
-/** Stores the events of a whole day, and their rows of `title_count`. */
-export async function fillDay({ control }: ClickHouse, { titles, sampleSeconds }: Day): Promise<void> {
-  await control.execute(`
-    INSERT INTO event_title_count__0 (epoch, partition, offset, source, observed_at, recorded_at, title_id, online)
-    SELECT ${EPOCH}, n % ${PARTITIONS}, intDiv(n, ${PARTITIONS}), '/test', at, at, hex(toUInt32(n % ${titles})), n % 97
-    FROM (
-      SELECT number AS n, ${DAY} + toIntervalSecond(${sampleSeconds} * intDiv(number, ${titles})) AS at
-      FROM numbers(${(titles * 86_400) / sampleSeconds}))`)
-  await runStatement({ control }, titleCount, rangeOf(0, 2 ** 40))
+/** Stores the events of a whole day, and their rows of `title_count`, by hours. */
+export async function fillDay(engine: ClickHouse, { titles, sampleSeconds }: Day): Promise<void> {
+  const events = (titles * 3600) / sampleSeconds
+  for (let first = 0; first < 24 * events; first += events) {
+    await engine.projections.execute(`
+      INSERT INTO event_title_count__0 (epoch, partition, offset, source, observed_at, recorded_at, title_id, online)
+      SELECT ${EPOCH}, n % ${PARTITIONS}, intDiv(n, ${PARTITIONS}), '/test', at, at, hex(toUInt32(n % ${titles})), n % 97
+      FROM (
+        SELECT number AS n, ${DAY} + toIntervalSecond(${sampleSeconds} * intDiv(number, ${titles})) AS at
+        FROM numbers(${first}, ${events}))`)
+    await runStatement(engine, titleCount, rangeOf(first, first + events))
+  }
 }
 
 /** Runs the step of the hour rollup over the last sample of an hour, from 1; returns the rows it read per event. */
-export async function rowsPerEvent(
-  { control }: ClickHouse,
-  { titles, sampleSeconds }: Day,
-  hour: number
-): Promise<number> {
+export async function rowsPerEvent(engine: ClickHouse, { titles, sampleSeconds }: Day, hour: number): Promise<number> {
   const end = (titles * hour * 3600) / sampleSeconds
   const read = async () => {
-    const [row] = await control.rows("SELECT e.value AS value FROM system.events AS e WHERE e.event = 'SelectedRows'")
+    const [row] = await engine.control.rows(
+      "SELECT e.value AS value FROM system.events AS e WHERE e.event = 'SelectedRows'"
+    )
     return Number(row?.value)
   }
   const before = await read()
-  await runStatement({ control }, titleCountHour, rangeOf(end - titles, end))
+  await runStatement(engine, titleCountHour, rangeOf(end - titles, end))
   return ((await read()) - before) / titles
 }
 

@@ -43,7 +43,7 @@ export async function addDocs(
   const described = document as unknown as Described
   const headers = { ...needs.frame.headers, 'Cache-Control': 'no-cache' }
   const valuesNow = () => readSampleValues(needs, needs.signIn)
-  const guidesNow = async () => guides(needs.publicUrl, needs.version, await valuesNow())
+  const guidesNow = async () => await guides(needs.publicUrl, needs.version, await valuesNow())
   /** Sends a page, or the same as Markdown. */
   const send = (reply: FastifyReply, page: ReferencePage | string): FastifyReply =>
     typeof page === 'string'

@@ -103,8 +103,9 @@ export class ChangeTrack {
       const minutes = heldIn(this.#minutes, hour, MINUTES_PER_HOUR)
       const start = hour * MINUTES_PER_HOUR
       const end = Math.min(last, start + MINUTES_PER_HOUR - 1)
-      for (let minute = Math.max(first, start); minute <= end; minute += 1)
+      for (let minute = Math.max(first, start); minute <= end; minute += 1) {
         isNew = raiseAt(minutes, minute - start, version) || isNew
+      }
     }
     return isNew
   }

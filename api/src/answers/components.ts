@@ -22,8 +22,9 @@ export class Components {
   /** Adds a schema in JSON and returns a reference to it. */
   add(name: string, schema: Json): Json {
     const known = this.#schemas.get(name)
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
       throw new Error(`Two schemas are called ${name}; give one of them another id.`)
+    }
     this.#schemas.set(name, schema)
     return { $ref: `#/components/schemas/${name}` }
   }
@@ -57,13 +58,14 @@ export class Components {
       rest.additionalProperties = this.#named(additionalProperties, `${name}Value`)
     if (anyOf !== undefined) rest.anyOf = anyOf.map((each) => this.#named(each, name))
     if (oneOf !== undefined) rest.oneOf = oneOf.map((each) => this.#named(each, name))
-    if (properties !== undefined)
+    if (properties !== undefined) {
       rest.properties = Object.fromEntries(
         Object.entries(properties as unknown as Record<string, Json>).map(([key, property]) => [
           key,
           this.#named(property, name + pascal(key))
         ])
       )
+    }
     return properties === undefined ? rest : this.add(name, rest)
   }
 }

@@ -30,10 +30,11 @@ export function addDatasets(
   })
   app.get(DATASETS_PATH, async (_request, reply) => {
     const { list, missing } = await listed(files).catch(refuseUnusable)
-    if (making === undefined)
+    if (making === undefined) {
       making = makeAll(files, missing, closing.signal, needs.logger).finally(() => {
         making = undefined
       })
+    }
     return reply.header('Cache-Control', 'no-cache').send(list)
   })
   app.get<{ Params: { dataset: string; file: string } }>(DATASET_FILE_PATH, async (request, reply) => {

@@ -132,7 +132,7 @@ export function addPipeline(
       })
     }
   }
-  for (const action of actions)
+  for (const action of actions) {
     app.route({
       url: action.path,
       method: action.method,
@@ -142,6 +142,7 @@ export function addPipeline(
         return reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': FOR_ONE_ALONE }).send(JSON.stringify(answer))
       }
     })
+  }
   return answerReady
 }
 
@@ -218,16 +219,18 @@ class Answering {
     const url = request.url ?? ''
     const query = readQuery(url)
     const given = this.#isPosted ? readBody(body) : query
-    if (KNOWN_AT in given && !this.#known.has(KNOWN_AT))
+    if (KNOWN_AT in given && !this.#known.has(KNOWN_AT)) {
       throw new Refusal('known_at_unsupported', [path, this.#needs.takingKnownAt.join(', ')])
+    }
     const unknown = this.#isPosted ? undefined : unknownNames(given, this.#known)
     if (unknown !== undefined) response.setHeader('X-Unknown-Parameters', unknown)
     const input = parseInput(schema, { ...given, ...(params as Record<string, unknown>) })
     const question = questionOf(path, input)
     const closed = closedSignal(response)
     const format = table === undefined ? undefined : formatOf(query[FORMAT_PARAMETER], request.headers.accept)
-    if (table !== undefined && format !== undefined)
+    if (table !== undefined && format !== undefined) {
       return await this.#answerFile(exchange, { table, format, input, question, closed })
+    }
     const hasKeyField = SESSION_KEY_FIELD in given
     const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.headers))
     try {
@@ -245,8 +248,9 @@ class Answering {
         return { resolved: { ...resolved, identity: found.answer.identity }, found }
       })
       // A URL that contains a session key is never cached, nor one whose answer names unknown parameters.
-      if (!isPersonal && !this.#isPosted && !hasKeyField && unknown === undefined)
+      if (!isPersonal && !this.#isPosted && !hasKeyField && unknown === undefined) {
         this.#urls.set(url, { ...resolved, answering: this })
+      }
       const isSent = !isPersonal && this.#sendNotModified(exchange, resolved)
       if (!isSent && found !== undefined) await this.#send(exchange, question, found, isPersonal)
     } catch (error) {

@@ -145,10 +145,11 @@ print(answer.json())`
 /** Returns a value as a Python literal: JSON, except for three words. */
 function pythonText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonText).join(', ')}]`
-  if (typeof value === 'object' && value !== null)
+  if (typeof value === 'object' && value !== null) {
     return `{${Object.entries(value)
       .map(([name, each]) => `${JSON.stringify(name)}: ${pythonText(each)}`)
       .join(', ')}}`
+  }
   if (value === null) return 'None'
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
 }

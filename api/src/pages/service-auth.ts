@@ -33,8 +33,9 @@ const NO_API_URL = "const DEFAULT_API_URL = '';"
 
 function withAuthUrl(module: string, authUrl: string | undefined): string {
   const [before, after, ...more] = module.split(NO_API_URL)
-  if (before === undefined || after === undefined || more.length > 0)
+  if (before === undefined || after === undefined || more.length > 0) {
     throw new Error(`The browser SDK has ${more.length === 0 ? 'no' : 'more than one'} line "${NO_API_URL}"; build it.`)
+  }
   if (authUrl === undefined) return module
   return `${before}const DEFAULT_API_URL = ${JSON.stringify(`${authUrl.replace(/\/+$/, '')}/api`)};${after}`
 }
@@ -50,10 +51,11 @@ function classicScript(module: string): string {
 'use strict';
 ${inner}
 globalThis.ServiceAuth = ServiceAuth;
-if (typeof module === 'object' && module !== null)
+if (typeof module === 'object' && module !== null) {
     module.exports = ServiceAuth;
     module.exports.ServiceAuth = ServiceAuth;
     module.exports.ServiceAuthError = ServiceAuthError;
+}
 })();
 `
 }

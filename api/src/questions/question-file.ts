@@ -56,12 +56,13 @@ const PARAMETER_NAME = /^[a-z][A-Za-z0-9_]*$/
 /** Reads a question's file. Throws a {@link QuestionFault}. `codeOf` blanks out strings and comments. */
 export function readQuestionFile(file: string, text: string, codeOf: (sql: string) => string): QuestionFile {
   const name = NAME.exec(file)?.[1]
-  if (name === undefined)
+  if (name === undefined) {
     throw new QuestionFault(
       file,
       1,
       'the name is not lower-case letters, digits and hyphens that end with .sql; rename it'
     )
+  }
   const header = headerOf(text)
   const code = codeOf(text)
   const found = [...code.matchAll(/\{\s*(\w+)\s*:\s*([^{}]*?)\s*\}/g)]
@@ -84,12 +85,13 @@ export function readQuestionFile(file: string, text: string, codeOf: (sql: strin
     } else if (line !== '') described.push(line)
   }
   const [first] = described
-  if (first === undefined)
+  if (first === undefined) {
     throw new QuestionFault(
       file,
       1,
       'the file does not begin with a comment; write what it answers, such as -- Peaks of a title by month'
     )
+  }
   const description = described.length === 1 ? undefined : described.join(' ')
   const summary = first.replace(/\.$/, '')
   const known = { text: withoutZones(text, code), code: withoutZones(code, code) }
@@ -119,15 +121,17 @@ function limitsOf(file: string, line: number, meaning: string): QuestionLimits {
   for (const part of meaning.split(',').map((each) => each.trim())) {
     const [, digits = '', unit = ''] = /^(\d{1,9}) (s|MiB|rows)$/.exec(part) ?? []
     const field = UNITS[unit]
-    if (field === undefined)
+    if (field === undefined) {
       throw new QuestionFault(
         file,
         line,
         `limits has ${JSON.stringify(part)}; expected such as 10 s, 256 MiB, 10000 rows`
       )
+    }
     const value = Number(digits) * (unit === 'MiB' ? MIB : 1)
-    if (value < 1 || value > LIMITS_MAX[field])
+    if (value < 1 || value > LIMITS_MAX[field]) {
       throw new QuestionFault(file, line, `limits has ${part}; at most 30 s, 512 MiB, 1000000 rows are possible`)
+    }
     limits[field] = value
   }
   return limits
@@ -137,12 +141,13 @@ const UNITS: Readonly<Record<string, keyof QuestionLimits>> = { s: 'seconds', Mi
 
 function parameterOf(given: { file: string; line: number; name: string; type: string }): QuestionParameter {
   const { file, line, name, type } = given
-  if (!PARAMETER_NAME.test(name) || name === 'format')
+  if (!PARAMETER_NAME.test(name) || name === 'format') {
     throw new QuestionFault(
       file,
       line,
       `the parameter ${name} is not a word such as titleId, or it is format; rename it`
     )
+  }
   const known = TYPES[type.replace(/\s/g, '')]
   if (known === undefined) {
     const types = Object.keys(TYPES).filter((each) => !each.includes(`'`))

@@ -37,7 +37,9 @@ export async function questionEndpoints(
 async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): Promise<Endpoint> {
   const { name, summary, description, parameters, limits } = question
   const taken = parameters.find((each) => datasets.some(({ tables }) => tables.includes(each.name)))
-  if (taken !== undefined) throw parameterFault(question, taken.name, 'has the name of a table; rename it')
+  if (taken !== undefined) {
+    throw parameterFault(question, taken.name, 'has the name of a table; rename it')
+  }
   const samples = samplesOf(question, 0)
   const statement = await parsedStatement(question, needs)
   const used = datasets.filter((dataset) => new RegExp(`\\b${tableOf(dataset)}\\b`).test(statement))

@@ -38,12 +38,13 @@ const Account = z.object({ id: z.string(), avatar: z.string().max(AVATAR_LENGTH_
 
 /** Opens the chat platform. Without settings every request is refused. */
 export function openChatPlatform(settings: ChatSettings | undefined): ChatPlatform {
-  if (settings === undefined)
+  if (settings === undefined) {
     return {
       readProfileUrl: (given) => readProfileUrl(given, undefined),
       account: async () => refuse(new Error('CHAT_API_URL is not set')),
       close: async () => undefined
     }
+  }
   const { apiUrl, token, hosts, avatarUrl, ...options } = settings
   const remote = openRemote({ ...options, url: apiUrl })
   return {

@@ -65,8 +65,9 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
 
 function refusalOfSocket(error: SocketError): Refusal {
   const code = CODES[error.code ?? ''] ?? 'request_malformed'
-  if (code === 'headers_too_large' && isLongFirstLine(error.rawPacket))
+  if (code === 'headers_too_large' && isLongFirstLine(error.rawPacket)) {
     return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
+  }
   if (code === 'request_malformed') return new Refusal(code, [error.reason || `it ends early (${error.code})`])
   return new Refusal(code, code === 'body_too_large' ? ['16384'] : [])
 }

@@ -57,8 +57,9 @@ export function readBoundText<Place extends readonly unknown[]>(
     .tuple([z.string(), z.string(), place])
     .safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
   // A cursor has exactly one spelling, and its digest detects every changed character.
-  if (!decoded.success || textOf(decoded.data[0], decoded.data[2]) !== text)
+  if (!decoded.success || textOf(decoded.data[0], decoded.data[2]) !== text) {
     throw new Refusal('cursor_invalid', ['after', 'it is broken'])
+  }
   if (decoded.data[0] !== fingerprintOf(filter))
     throw new Refusal('cursor_invalid', ['after', 'it belongs to another filter'])
   return decoded.data[2]

@@ -28,10 +28,11 @@ export type WindowInput = {
 export function window(input: WindowInput, otherwise: { days: number } | { hours: number }, nowMs: number): Window {
   const { days, hours, from, to } = input
   const length = days === undefined ? (hours === undefined ? undefined : 'hours') : 'days'
-  if (length !== undefined && (from !== undefined || to !== undefined))
+  if (length !== undefined && (from !== undefined || to !== undefined)) {
     throw refused(
       `${length} cannot be given together with ${from === undefined ? 'to' : 'from'}; give one or the other`
     )
+  }
   if (to !== undefined && from === undefined)
     throw refused('to needs from; give both, or from alone for a window that ends now')
   const minute = endOfMinute(nowMs) - MINUTE_MS

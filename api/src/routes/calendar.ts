@@ -115,10 +115,11 @@ export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
       of === 'titles' ? sumsOf('network', ['online'], request, context) : [],
       context.catalog()
     ])
-    if (sums.length > ROWS_MAX)
+    if (sums.length > ROWS_MAX) {
       throw new Refusal('answer_too_large', [
         `every=${every} by ${grain} gives more than ${ROWS_MAX} periods; give from and to, or fewer titleIds`
       ])
+    }
     const nameOf = (key: string) => (of === 'titles' ? titles.named(key).shownName : key)
     return { body: periodsOf(sums, network, request, nameOf) }
   },
@@ -256,8 +257,9 @@ export const peaks: Endpoint<Record<string, never>, { toMs: number }> = {
 function daysOf({ tz, from, to }: DaysInput, nowMs: number, every: Period = 'day'): Days {
   const firstDay = from ?? EPOCH_DAY
   const endDay = to ?? shifted(dateIn(tz, nowMs), 1)
-  if (firstDay >= endDay)
+  if (firstDay >= endDay) {
     throw new Refusal('window_invalid', [`from must be before to (default: tomorrow); got ${firstDay} and ${endDay}`])
+  }
   const last = shifted(endDay, -1)
   const end = earlier(periodOf(last, every), every, -1)
   // A zone's day ends at most a day after that of UTC.

@@ -72,12 +72,14 @@ export const leaderboardChanges: Endpoint<z.infer<typeof changesInput>, ChangesR
 
 async function resolve(input: z.infer<typeof changesInput>, context: ResolveContext): Promise<ChangesRequest> {
   const { limit, offset, after, game, leaderboardId, player, changeType, since, until } = input
-  if (leaderboardId !== undefined && game === undefined)
+  if (leaderboardId !== undefined && game === undefined) {
     throw new Refusal('request_invalid', [
       'leaderboardId needs game, because ids of boards repeat across games; give both'
     ])
-  if (after !== undefined && offset !== undefined)
+  }
+  if (after !== undefined && offset !== undefined) {
     throw new Refusal('request_invalid', ['offset cannot be given together with after; follow the Link header instead'])
+  }
   if (since !== undefined && until !== undefined && since >= until) {
     const given = `${new Date(since).toISOString()} and ${new Date(until).toISOString()}`
     throw new Refusal('window_invalid', [`since must be before until; got ${given}`])

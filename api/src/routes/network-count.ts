@@ -197,10 +197,11 @@ function wholeDays(input: WindowInput, nowMs: number): Window {
   const { from, to, days = 30 } = input
   const period = window(input, { days }, nowMs)
   for (const [name, ms] of Object.entries({ from, to })) {
-    if (ms !== undefined && ms % DAY_MS !== 0)
+    if (ms !== undefined && ms % DAY_MS !== 0) {
       throw new Refusal('window_invalid', [
         `${name} must be a UTC day or its start, such as 2026-03-01; got ${shownInstant(ms)}`
       ])
+    }
   }
   if (from === undefined) return lastDays(days, nowMs)
   return { fromMs: from, toMs: Math.min(period.toMs, endOfMinute(nowMs)) }

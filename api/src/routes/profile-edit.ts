@@ -127,7 +127,9 @@ export const editProfile: Action<{ username: string }, Fields> = {
   body: strictFields(shape).meta({ id: 'EditProfileBody' }),
   bodyExample: { bio: 'Racing since 2004.', linked_gamertag: 'Lucky Badger' },
   permit: ({ username }, session) => {
-    if (nameKey(String(username)) !== session.userKey) throw new Refusal('profile_not_owned', [shown(String(username))])
+    if (nameKey(String(username)) !== session.userKey) {
+      throw new Refusal('profile_not_owned', [shown(String(username))])
+    }
   },
   act: (_parameters, fields, context) => edit(fields, context),
   response: EditedProfile,
@@ -171,8 +173,9 @@ async function wantedEdit(fields: Fields, before: ProfileState, chat: ChatPlatfo
 async function linkedChat(given: string, chat: ChatPlatform): Promise<NonNullable<ProfileEdit['chat']> | null> {
   if (given === '') return null
   const address = chat.readProfileUrl(given)
-  if (address === undefined)
+  if (address === undefined) {
     throw new Refusal('chat_profile_unknown', [`is not a profile address of the chat platform: ${shown(given)}`])
+  }
   const account = await chat.account(address.id)
   if (account === undefined) throw new Refusal('chat_profile_unknown', [`belongs to no account: ${shown(given)}`])
   return { url: address.url, account }
@@ -209,8 +212,9 @@ function shownTo(state: ProfileState, isSynced: boolean): EditedProfile {
  * and a public host.
  */
 function isHttpsAddress(given: string): boolean {
-  if (given.length > URL_LENGTH_MAX || /[\p{C}\p{Z}"<>\\^`{|}]/u.test(given) || !/^https:\/\/[^/]/i.test(given))
+  if (given.length > URL_LENGTH_MAX || /[\p{C}\p{Z}"<>\\^`{|}]/u.test(given) || !/^https:\/\/[^/]/i.test(given)) {
     return false
+  }
   const address = URL.canParse(given) ? new URL(given) : undefined
   return address !== undefined && address.username === '' && address.password === '' && isPublicHost(address)
 }

@@ -113,7 +113,9 @@ async function rate(
 async function makeKnown(user: UserRequest, { isRaterKnown, isUserKnown }: RatingResult, context: ActionContext) {
   if (!isUserKnown) {
     const { userKey, username } = await knownUser(user, { ...context, signal: context.signal() })
-    if (!(await saveSighted(context, { userKey, username }))) throw new Refusal('user_unknown', [shown(user.username)])
+    if (!(await saveSighted(context, { userKey, username }))) {
+      throw new Refusal('user_unknown', [shown(user.username)])
+    }
   }
   if (!isRaterKnown) await saveUser(context, context.session, 'return')
 }

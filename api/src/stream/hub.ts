@@ -144,13 +144,15 @@ export class Hub {
     const given = after === 'start' || after === 'now' ? [] : readCursor(fingerprint, kinds.length, after, name)
     const isAhead = () => given.some((position, n) => feeds[n]?.isAhead(position))
     if (feeds.some((feed) => !feed.isKnown) || isAhead()) await this.#advancing.run()
-    if (given.some((position, n) => feeds[n]?.isBeyond(position, this.#needs.epoch)))
+    if (given.some((position, n) => feeds[n]?.isBeyond(position, this.#needs.epoch))) {
       throw invalid('it is beyond everything that this service has recorded', name)
+    }
     const { length = 0 } = this.cursorOf(channel) ?? ''
-    if (length > CURSOR_CHARACTERS_MAX)
+    if (length > CURSOR_CHARACTERS_MAX) {
       throw new Refusal('request_invalid', [
         `A cursor of so many kinds has ${length} characters, above ${CURSOR_CHARACTERS_MAX}; ask for fewer kinds`
       ])
+    }
     return new Progress(channel, after === 'now' ? feeds.map(({ now }) => now) : given)
   }
 

@@ -36,16 +36,19 @@ export type StreamInput = z.infer<typeof StreamInput>
 /** Returns the filter of a stream. Refuses kinds that a part of the filter does not fit. */
 export async function filterOf(input: StreamInput, context: Pick<ResolveContext, 'catalog'>): Promise<StreamFilter> {
   const { kinds, titleId, game, leaderboardId, player, contested, wait } = input
-  if (wait !== undefined && kinds?.includes('live-counts'))
+  if (wait !== undefined && kinds?.includes('live-counts')) {
     throw new Refusal('request_invalid', [
       'kinds=live-counts has no events to wait for; leave out wait, or ask /api/online-users for the state'
     ])
-  if (titleId !== undefined && game !== undefined)
+  }
+  if (titleId !== undefined && game !== undefined) {
     throw new Refusal('request_invalid', ['titleId and game name the same thing; give one of them'])
-  if (leaderboardId !== undefined && titleId === undefined && game === undefined)
+  }
+  if (leaderboardId !== undefined && titleId === undefined && game === undefined) {
     throw new Refusal('request_invalid', [
       'leaderboardId needs titleId or game, because ids of boards repeat across games; give both'
     ])
+  }
   const named = game ?? titleId
   const isId = titleId !== undefined && isTitleId(titleId)
   const filter = {

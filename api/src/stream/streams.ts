@@ -197,8 +197,9 @@ class Streams {
     { format, retryMs, unknown }: Connection & { readonly unknown: string | undefined }
   ): boolean {
     if (raw.socket.destroyed) return false
-    if (reply.raw.socket === null)
+    if (reply.raw.socket === null) {
       throw new Refusal('request_invalid', ['A stream needs a connection of its own; wait for the answers before it'])
+    }
     reply.hijack()
     reply.raw.removeHeader('Transfer-Encoding')
     reply.raw.writeHead(200, {

@@ -128,8 +128,9 @@ async function mayBeStored(transaction: WriteSide, userKey: string, ifErased: 'l
   )
   if (erasure === undefined || erasure.returned_at !== null) return true
   if (ifErased === 'leave') return false
-  if (erasure.done_at === null)
+  if (erasure.done_at === null) {
     throw new Refusal('erasure_in_progress', [], { retryAfterSeconds: ERASURE_RETRY_SECONDS })
+  }
   await transaction.query(`UPDATE erasure AS f SET returned_at = now() WHERE f.name_hash = ${HASH}`, [userKey])
   return true
 }

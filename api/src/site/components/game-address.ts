@@ -21,6 +21,8 @@ export async function addressedTitle(
   }
   const title = await knownTitle(game, context)
   const wanted = slugOf(title.name)
-  if (title.titleId !== game || slug !== wanted) throw new Redirect(withQuery(gamePath(title) + rest, query))
+  if (title.titleId !== game || slug !== wanted) {
+    throw new Redirect(withQuery(gamePath(title) + rest, query))
+  }
   return title
 }

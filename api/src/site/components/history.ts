@@ -44,20 +44,23 @@ type Rows = TitleOnlineHistory | OnlineHistory | Calendar
 
 /** Returns the question of a chart. `shiftDays` moves it into the past, for comparisons. */
 export function historyPart(of: Subject, span: Span, nowMs: number, shiftDays = 0): Part<Rows | undefined> {
-  if ((span.from === undefined) !== (span.to === undefined))
+  if ((span.from === undefined) !== (span.to === undefined)) {
     throw new Refusal('window_invalid', ['from and to must be given together, or neither'])
+  }
   const { fromMs, toMs } = boundsOf(span, nowMs, shiftDays)
-  if (isByPeriod(span))
+  if (isByPeriod(span)) {
     return tryAsk(calendar, {
       ...('titleId' in of ? { titleIds: of.titleId } : { metric: of.metric }),
       every: everyOf(span),
       ...(fromMs === undefined ? {} : { from: isoDay(fromMs), to: isoDay(toMs + DAY_MS) })
     })
+  }
   const isPlain = span.from === undefined && shiftDays === 0
   const days = daysOf(span)
   const window = { from: iso(fromMs ?? 0), to: iso(toMs) }
-  if ('titleId' in of)
+  if ('titleId' in of) {
     return ask(titleOnlineHistory, { titleId: of.titleId, ...(isPlain ? { hours: days * 24 } : window) })
+  }
   return tryAsk(of.metric === 'online' ? onlineHistory : lobbyHistory, isPlain ? { days } : window)
 }
 

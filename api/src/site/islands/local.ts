@@ -16,8 +16,9 @@ let instants = instantFormats()
 
 /** Writes times in the reader's zone, numbers and dates in the reader's language, and ages. */
 export function showLocal(): void {
-  for (const element of document.querySelectorAll<HTMLDataElement>('main data[value]'))
+  for (const element of document.querySelectorAll<HTMLDataElement>('main data[value]')) {
     element.textContent = countText(Number(element.value))
+  }
   showTimes()
   dispatchEvent(new Event('shown'))
 }

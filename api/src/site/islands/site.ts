@@ -37,7 +37,7 @@ function chooseTheme(): void {
 }
 
 function shareLinks(): void {
-  for (const button of document.querySelectorAll<HTMLButtonElement>('button.share'))
+  for (const button of document.querySelectorAll<HTMLButtonElement>('button.share')) {
     button.addEventListener('click', async () => {
       const url = location.href
       try {
@@ -48,6 +48,7 @@ function shareLinks(): void {
         // The reader closed the dialog, or the browser forbids it; the address stands in the bar.
       }
     })
+  }
 }
 
 /** Links to the same page by the days and hours of the reader's zone. */
@@ -69,7 +70,8 @@ function filterRows(): void {
   const field = document.querySelector<HTMLInputElement>(`main input[name="${list?.dataset.filtered}"]`)
   field?.addEventListener('input', () => {
     const words = field.value.toLowerCase().trim()
-    for (const row of list?.querySelectorAll<HTMLElement>('tbody tr') ?? [])
+    for (const row of list?.querySelectorAll<HTMLElement>('tbody tr') ?? []) {
       row.hidden = !row.textContent.toLowerCase().includes(words)
+    }
   })
 }

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { access, writeFile } from 'node:fs/promises'
-import { request } from 'undici'
+import { Agent, request } from 'undici'
 import { z } from 'zod'
 import type { DemoPerson } from './auth/people.js'
 import type { DemoAuth } from './auth/server.js'
@@ -19,6 +19,8 @@ export type ActivityOptions = {
 }
 
 const PEOPLE = 60
+/** Requests to one service that run at once: more time out while a slow computer starts. */
+const few = new Agent({ connections: 4 })
 const RATINGS_EACH = 6
 /** `viewer`: the rating by the requesting person; null without one. */
 const Reputation = z.object({ viewer: z.object({}).nullable() })
@@ -120,6 +122,7 @@ async function ask(
   { body, sessionKey }: { readonly body?: object; readonly sessionKey?: string }
 ): Promise<unknown> {
   const answer = await request(url, {
+    dispatcher: few,
     method,
     headers: {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

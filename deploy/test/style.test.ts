@@ -128,7 +128,8 @@ test('ARCHITECTURE.md stays short', async (t) => {
 test('links between pages have targets', async (t) => {
   const broken: string[] = []
   for (const [file, text] of texts) {
-    if (!file.endsWith('.md')) continue
+    // The API's guides are pages of the site, whose links another test follows.
+    if (!file.endsWith('.md') || file === 'api/src/pages/guides.md') continue
     for (const [, path = '', anchor] of text.matchAll(/\]\(([^)\s:#]*)(?:#([^)\s]+))?\)/g)) {
       const target = path === '' ? file : normalize(join(dirname(file), path))
       const isThere = existsSync(join(root, target))

@@ -28,6 +28,7 @@ import { playersSource } from './scrape/players.js'
 import { runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, singleRunner } from './scrape/runner.js'
 import { schedule } from './scrape/schedule.js'
+import { scrapeLeases } from './scrape/scrape-leases.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
 import { createTitleRoster } from './sources/title-status.js'
 
@@ -112,6 +113,7 @@ export function createIngest(options: IngestOptions): Ingest {
   const metrics = createScrapeMetrics(registry, scheduled, now)
   const log = countingLog(options.log, metrics.published)
   const stopping = new AbortController()
+  const leases = scrapeLeases(options)
   const watchers = new Set<(progress: ScrapeProgress) => void>()
   const runOne = async (source: Source) => {
     const onProgress = (done: number, total: number) => {
@@ -150,7 +152,10 @@ export function createIngest(options: IngestOptions): Ingest {
         )
         schedules.set(
           name,
-          schedule(periodMs, () => runners[name].runDue())
+          schedule(periodMs, async () => {
+            if (await leases.isOwn(name)) await runners[name].runDue()
+            else metrics.ranElsewhere(name)
+          })
         )
       }
     },
@@ -177,7 +182,7 @@ export function createIngest(options: IngestOptions): Ingest {
       for (const stop of schedules.values()) stop()
       stopping.abort()
       const ends = [evaluator?.stop(), ...SCRAPE_SOURCES.map((name) => runners[name].idle())]
-      const ended = await endedInTime(ends)
+      const ended = await endedInTime([...ends, leases.release()])
       if (!ended) logger.warn({ waitedMs: STOP_TIMEOUT_MS }, 'a scrape still waits for the log; stopping without it')
       await Promise.all([fetcher.close(), parsing.close()])
     }

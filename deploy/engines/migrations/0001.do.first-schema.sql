@@ -115,15 +115,20 @@ CREATE TABLE achievement_evaluation (
   PRIMARY KEY (topic, epoch, partition)
 );
 
--- The lease of the evaluator, and the last day (since 1970) on which users were evaluated whose achievements depend on
--- time alone. One row.
-CREATE TABLE achievement_lease (
+-- The last day (since 1970) on which users were evaluated whose achievements depend on time alone. One row.
+CREATE TABLE achievement_day (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
-  holder text,
-  lease_until timestamptz NOT NULL DEFAULT '-infinity',
   day integer NOT NULL DEFAULT 0
 );
-INSERT INTO achievement_lease DEFAULT VALUES;
+INSERT INTO achievement_day DEFAULT VALUES;
+
+-- Work that one process does at a time: the evaluation of achievements, and the scraping of each source except boards.
+-- It expires when its holder dies.
+CREATE TABLE work_lease (
+  work text PRIMARY KEY,
+  holder text NOT NULL,
+  lease_until timestamptz NOT NULL
+);
 
 -- The highest numbers of people and of revisions in the tables when an operator accepted this database as older than
 -- they. One row.

@@ -9,6 +9,7 @@ import {
 } from '@gamenet/schemas'
 import { furthest, hasCaughtUp, nextOf, pollTables } from '../caught-up.js'
 import type { People } from '../people/people.js'
+import { acquireLease, releaseLeases } from '../ports/leases.js'
 import type { Log } from '../ports/log.js'
 import type { ServedTables, TableAccess } from '../ports/served-tables.js'
 import { publish } from '../publish/publish.js'
@@ -23,13 +24,7 @@ import {
   usersAffectedBy,
   usersAffectedByTime
 } from './evaluated-topics.js'
-import {
-  acquireEvaluationLease,
-  type EvaluationProgress,
-  readEvaluationProgress,
-  releaseEvaluationLease,
-  storeEvaluationProgress
-} from './evaluation-lease.js'
+import { type EvaluationProgress, readEvaluationProgress, storeEvaluationProgress } from './evaluation-progress.js'
 import { CHUNK_USERS_MAX, findNewUnlocks } from './new-unlocks.js'
 
 /*
@@ -52,10 +47,14 @@ type LateBatches = Awaited<ReturnType<LateEvents['pending']>>
 
 /** Maximum number of events of a topic per evaluation. A backlog takes several evaluations. */
 const EVENTS_MAX = 1_000_000
+/** Longer than any chunk of users takes. After a kill, no process evaluates for this long. */
+const LEASE_S = 60
 const DAY_MS = 86_400_000
 /** Longest wait for the tables: longer than a step of the slowest projection, shorter than a lease. */
 const PATIENCE_MS = 20_000
 const PROVENANCE = { source: '/achievements' }
+/** The name of its lease. */
+const WORK = 'achievements'
 
 export type EvaluationNeeds = TableAccess & {
   readonly writes: WriteSide
@@ -90,7 +89,7 @@ export type Evaluation =
  */
 export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> {
   const { writes, log, holder, signal } = needs
-  if (!(await acquireEvaluationLease(writes, holder))) return { outcome: 'elsewhere' }
+  if (!(await acquireLease(writes, WORK, holder, LEASE_S))) return { outcome: 'elsewhere' }
   try {
     // The log's heads are read before the progress: an unlock that the progress covers is then before the heads.
     const before = await readEvaluationProgress(writes)
@@ -103,7 +102,7 @@ export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> 
     return await evaluate(needs, { ...found, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })
   } finally {
     // A lease that is not released expires.
-    await releaseEvaluationLease(writes, holder).catch(() => undefined)
+    await releaseLeases(writes, holder).catch(() => undefined)
   }
 }
 
@@ -133,7 +132,7 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
   let unlocks = 0
   for (let first = 0; first < users.length; first += CHUNK_USERS_MAX) {
     needs.signal?.throwIfAborted()
-    if (first > 0) await acquireEvaluationLease(needs.writes, needs.holder)
+    if (first > 0) await acquireLease(needs.writes, WORK, needs.holder, LEASE_S)
     const chunk = users.slice(first, first + CHUNK_USERS_MAX)
     const events = await findNewUnlocks(served.tables, chunk, nowMs, needs.signal)
     await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)

@@ -43,8 +43,8 @@ export function createScrapeMetrics(registry: Registry, sources: readonly Scrape
   new Gauge({
     name: 'gamenet_scrape_age_seconds',
     help:
-      'Time since the last successful or partial run of a source, or since the start if there was none; for boards ' +
-      'see gamenet_boards_overdue',
+      'Time since the last successful or partial run of a source, since another process was last seen to have its ' +
+      'lease, or since the start; for boards see gamenet_boards_overdue',
     labelNames: ['source'],
     registers,
     collect() {
@@ -67,6 +67,11 @@ export function createScrapeMetrics(registry: Registry, sources: readonly Scrape
       duration.observe({ source }, run.durationMs / 1000)
       failing.set({ source }, outcome === 'failed' ? 1 : 0)
       if (outcome !== 'failed') lastSampleAtMs.set(source, endedAtMs)
+    },
+    /** Another process scrapes a source, and has its alarms. */
+    ranElsewhere(source: ScrapeSource) {
+      failing.set({ source }, 0)
+      lastSampleAtMs.set(source, now())
     },
     /** Messages of a topic that the log stored. */
     published: (topic: string, messages: number) => publishedEvents.inc({ topic }, messages),

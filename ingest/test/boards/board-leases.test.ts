@@ -4,10 +4,9 @@ import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamen
 import { type PostgresProcess, postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
-import { acquireEvaluationLease, releaseEvaluationLease } from '../../src/achievements/evaluation-lease.js'
 import { type BoardLease, type BoardLeases, boardLeases, type VisitResult } from '../../src/boards/board-leases.js'
 import { nextPeriodS, restS } from '../../src/boards/visit-period.js'
-import { endLeases } from '../../src/ports/leases.js'
+import { acquireLease, endLeases, releaseLeases } from '../../src/ports/leases.js'
 
 const SHORTEST_S = 300
 const LEASE_S = 600
@@ -300,13 +299,13 @@ function leasesModel(engine: Engine): void {
     const before = boardLeases(writes, OPTIONS)
     await before.setBoards(TITLES[0], [1])
     const [held] = await before.acquire(1)
-    t.ok(await acquireEvaluationLease(writes, 'the dead'))
-    t.notOk(await acquireEvaluationLease(writes, 'the next'), 'the lease holds')
+    t.ok(await acquireLease(writes, 'evaluation', 'the dead', 60))
+    t.notOk(await acquireLease(writes, 'evaluation', 'the next', 60), 'the lease holds')
     await endLeases(writes)
     t.match(saidOf(await boardLeases(writes, OPTIONS).acquire(9)), [{ leaderboardId: 1, wasUnclean: true }])
-    t.ok(await acquireEvaluationLease(writes, 'the next'))
+    t.ok(await acquireLease(writes, 'evaluation', 'the next', 60))
     if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
-    await releaseEvaluationLease(writes, 'the next')
+    await releaseLeases(writes, 'the next')
   })
 }
 

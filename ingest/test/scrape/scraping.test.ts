@@ -1,4 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { migratePostgres, openPglite } from '@gamenet/engines'
+import { until } from '@gamenet/engines/testing'
 import {
   decodeEvent,
   FIRST_GENERATION,
@@ -71,7 +73,8 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
     tables: { rows: async () => [] },
     serving: async () => FIRST_GENERATION,
     positions: async () => [],
-    writes: async () => ({ query: async () => [] }),
+    // Other tests cover leases.
+    writes: async () => ({ query: async (sql: string) => (/work_lease/.test(sql) ? [{}] : []) as never[] }),
     people: { seals: async () => new Map(), passedOver() {} },
     upstreamUrl: server.url,
     periods: NO_INTERVALS,
@@ -242,6 +245,31 @@ test('sources run by themselves from the start, and those without a period only 
   ingest.start()
   await twice
   t.ok(server.requests.every(({ url }) => url === '/'))
+})
+
+test('one of two processes scrapes a source by schedule, and the other when that stops', {
+  timeout: 60_000
+}, async (t) => {
+  const writes = await openPglite({ dir: t.testdir() })
+  t.teardown(() => writes.close())
+  await migratePostgres(writes)
+  const process = (network: number) =>
+    given(t, (_, response) => sendHtml(response, homePage([{ id: '4d530064' }])), {
+      writes: async () => writes,
+      periods: { ...NO_INTERVALS, network }
+    })
+  const [first, second] = [await process(60), await process(1)]
+  first.ingest.start()
+  await until(() => first.appended.length > 0)
+  second.clock.ms += 5_000
+  const age = /gamenet_scrape_age_seconds\{source="network"\} 0\n/
+  t.notMatch(await second.registry.metrics(), age)
+  second.ingest.start()
+  await until(async () => age.test(await second.registry.metrics()))
+  t.same(second.server.requests, [])
+  await first.ingest.stop()
+  await until(() => second.appended.length > 0)
+  t.equal((await second.ingest.runNow('network'))[0]?.outcome, 'succeeded')
 })
 
 test('stopping aborts the running fetch and publishes nothing about it', async (t) => {

@@ -1,9 +1,6 @@
 import type { Heads, WriteSide } from '@gamenet/schemas'
 import { EVALUATED_TOPICS, type EvaluatedTopic } from './evaluated-topics.js'
 
-/** Longer than any chunk of users takes. After a kill, no process evaluates for this long. */
-const LEASE_S = 60
-
 /** The progress of evaluation. */
 export type EvaluationProgress = {
   readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
@@ -11,38 +8,18 @@ export type EvaluationProgress = {
   readonly day: number
 }
 
-/**
- * Acquires or renews the lease. Returns false when another process holds it. The lease is not a lock: two concurrent
- * evaluations are harmless.
- */
-export async function acquireEvaluationLease(writes: WriteSide, holder: string): Promise<boolean> {
-  const rows = await writes.query(
-    `UPDATE achievement_lease AS t SET holder = $1, lease_until = now() + make_interval(secs => $2)
-     WHERE t.holder = $1 OR t.lease_until < now() RETURNING t.day`,
-    [holder, LEASE_S]
-  )
-  return rows.length > 0
-}
-
-/** Releases the lease. */
-export async function releaseEvaluationLease(writes: WriteSide, holder: string): Promise<void> {
-  await writes.query(`UPDATE achievement_lease AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder = $1`, [
-    holder
-  ])
-}
-
 /** Reads the progress of evaluation. */
 export async function readEvaluationProgress(writes: WriteSide): Promise<EvaluationProgress> {
   const rows = await writes.query<{ topic: string; epoch: number; partition: number; next: string }>(
     'SELECT e.topic, e.epoch, e.partition, e.next FROM achievement_evaluation AS e'
   )
-  const [lease] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_lease AS t')
+  const [last] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_day AS t')
   const positionsOf = (topic: string): Heads =>
     rows
       .filter((row) => row.topic === topic)
       .map(({ epoch, partition, next }) => ({ epoch, partition, next: Number(next) }))
   const byTopic = Object.fromEntries(EVALUATED_TOPICS.map((topic) => [topic, positionsOf(topic)]))
-  return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, day: lease?.day ?? 0 }
+  return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, day: last?.day ?? 0 }
 }
 
 /**
@@ -56,7 +33,7 @@ export async function storeEvaluationProgress(writes: WriteSide, { byTopic, day 
        INSERT INTO achievement_evaluation AS e (topic, epoch, partition, next)
        SELECT * FROM unnest($1::text[], $2::int[], $3::int[], $4::bigint[])
        ON CONFLICT (topic, epoch, partition) DO UPDATE SET next = greatest(e.next, excluded.next))
-     UPDATE achievement_lease AS t SET day = greatest(t.day, $5::int)`,
+     UPDATE achievement_day AS t SET day = greatest(t.day, $5::int)`,
     [
       rows.map(({ topic }) => topic),
       rows.map(({ epoch }) => epoch),

@@ -19,7 +19,14 @@ export { matchesOf, newestLists, type PlainList, type PlainMatch } from './oracl
 export { OTHER_USER, runAsOther } from './other-user.js'
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
 export { beginCampaign, runs } from './property-runs.js'
-export { createReplicated, killsMissing, replicaCommands, replicasMissing, replicatedDatabase } from './replicas.js'
+export {
+  createReplicated,
+  killsMissing,
+  replicaCommands,
+  replicasMissing,
+  replicatedDatabase,
+  replicaUrls
+} from './replicas.js'
 export { type SharedKafka, sharedClickHouse, sharedKafka, sharedPostgres } from './shared/shared.js'
 export { signalEntries } from './signal-entries.js'
 export { smallDisk } from './small-disk.js'

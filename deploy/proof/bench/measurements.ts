@@ -6,6 +6,7 @@ import { rating } from './rating.js'
 import { rebuildBoards, rebuildCounts } from './rebuild.js'
 import { reload } from './reload.js'
 import { repeatedAnswer } from './repeated-answer.js'
+import { replicas } from './replicas.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
 import { start } from './start.js'
@@ -26,5 +27,6 @@ export const measurements: readonly Measurement[] = [
   reload,
   repeatedAnswer,
   stream,
+  replicas,
   start
 ]

@@ -22,7 +22,7 @@ const skip = missing === false ? false : missing
 const KEEPER_AWAY_MS = Number(process.env.CAMPAIGN_SECONDS ?? 300) * 1000
 const REPLICA_BACK_MS = 120_000
 
-const Imported = z.object({ importId: z.string(), published: z.int() })
+const Imported = z.tuple([z.object({ importId: z.string(), published: z.int() })])
 
 /** A small network: counts of two days, a board, and sightings of two users. */
 async function filesIn(folder: string) {
@@ -64,6 +64,8 @@ const ANSWERS = [
   '/api/profile/Ben'
 ]
 
+const EPOCHS = /(?<="id":")\d+(?=-)/g
+
 /** Tables that differ between replicas, each as it is when the replica has all that the others have. */
 async function differingReplicas(t: Test, urls: readonly string[]) {
   const servers = urls.map((url) => openClickHouseServer({ url }))
@@ -98,7 +100,7 @@ test('an undo, an erasure and new events while a replica is away reach it; witho
     if (done.code !== 0) throw new Error(`${command.join(' ')}: ${done.stderr}${done.stdout}`)
   }
   const imported = async (topic: string, path: string) =>
-    Imported.parse(await gamenetJson(client, ['import', topic, path]))
+    Imported.parse(await gamenetJson(client, ['import', topic, path]))[0]
   const caughtUp = () => run('status', '--wait', '180')
   await imported('presence', file('presence'))
   const counts = await imported('title-count', file('title-count'))
@@ -154,8 +156,10 @@ test('an installation moves from one computer to Kafka, PostgreSQL and two repli
   for (const topic of ['presence', 'title-count', 'leaderboard-entry'] as const)
     await gamenetJson({ OPERATOR_URL: old.operatorUrl }, ['import', topic, file(topic)])
   await gamenetJson({ OPERATOR_URL: old.operatorUrl }, ['status', '--wait', '180'])
+  // Ids of changes begin with the epoch of the log.
   const answers = async (apiUrl: string) =>
-    await Promise.all(ANSWERS.map(async (path) => (await fetch(apiUrl + path)).text()))
+    await Promise.all(ANSWERS.map(async (path) => (await (await fetch(apiUrl + path)).text()).replace(EPOCHS, '')))
+  await until(async () => /"achievementCount":[1-9]/.test((await answers(old.apiUrl))[3] ?? ''), REPLICA_BACK_MS)
   const before = await answers(old.apiUrl)
   t.match(before[3], /"totalMinutes":\d\d/, 'a user is known')
 

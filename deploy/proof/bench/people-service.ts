@@ -8,10 +8,8 @@ const NOON = Date.UTC(2026, 10, 21, 12)
 
 /** A quiet service with signed-in users, each with a profile. */
 export type PeopleService = QuietService & {
-  readonly usernames: readonly string[]
   /** One user rates another; throws unless the status is 200. */
   rate(rater: number, user: number, stars: number): Promise<void>
-  remove(): Promise<void>
 }
 
 /** Starts the service with `users` users and a client with `connections` connections. */
@@ -43,7 +41,6 @@ export async function startPeopleService(
   }
   return {
     ...service,
-    usernames,
     rate: (rater, user, stars) =>
       send('POST', `/api/profile/${usernames[user]}/reputation`, keys[rater] ?? '', { stars, comment: 'well played' }),
     async remove() {

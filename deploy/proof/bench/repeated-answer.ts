@@ -109,7 +109,7 @@ async function compare({ note, scale }: Conditions, servers: Servers, each: Case
   const { service, bare, barePort, load } = servers
   const what = `${each.what}, ${each.coding}`
   const rounds = scaled(ROUNDS, scale, ROUNDS_MIN)
-  const common = { connections: CONNECTIONS, status: 200, headers: { 'Accept-Encoding': each.coding }, ms: ROUND_MS }
+  const common = { connections: CONNECTIONS, headers: { 'Accept-Encoding': each.coding }, ms: ROUND_MS }
   const port = Number(new URL(service.apiUrl).port)
   const runOurs = async () => {
     await enterMinute()

@@ -38,9 +38,6 @@ export type Measurement = {
   run(conditions: Conditions): Promise<Result[]>
 }
 
-/** The machine lacks something that a measurement needs. The message is one sentence. */
-export class CannotMeasure extends Error {}
-
 /** Returns figure ÷ baseline; undefined without a baseline. */
 export function ratioOf({
   measured,

@@ -20,7 +20,6 @@ export async function startPeopleService(
   const auth = await startDemoAuth({ network: { url: 'http://network.example', world, instantShown: () => NOON } })
   const service = await startQuietService(directory, {
     AUTH_URL: auth.url,
-    SCRAPE_PLAYERS_SECONDS: '0',
     ...environment
   })
   const pool = new Pool(service.apiUrl, { connections })

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { CannotMeasure } from './measurement.js'
+import { setTimeout as pause } from 'node:timers/promises'
 
 /*
  * Memory and processor time on Linux, from proc(5), of a process and all that it has started: the embedded ClickHouse is
@@ -25,7 +25,7 @@ export const processorMs = (pid: number): Promise<number> =>
 
 async function sizeOf(name: string, pid: number, file: string): Promise<number> {
   const line = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(await read(`/proc/${pid}/${file}`))
-  if (line === null) throw new CannotMeasure(`/proc/${pid}/${file} has no ${name}; memory is measured on Linux only`)
+  if (line === null) throw new Error(`/proc/${pid}/${file} has no ${name}; memory is measured on Linux only`)
   return Number(line[1]) * 1024
 }
 
@@ -44,25 +44,19 @@ export async function mainThreadMs(pid: number): Promise<number> {
 
 async function read(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
-    throw new CannotMeasure(`${path} cannot be read; memory and processor time are measured on Linux only`)
+    throw new Error(`${path} cannot be read; memory and processor time are measured on Linux only`)
   })
 }
 
-/** Samples the resident memory of a process; `stop` returns the maximum. */
-export function watchResident(pid: number, everyMs: number): { stop(): Promise<number> } {
-  const stopping = new AbortController()
-  const watching = (async () => {
-    let most = 0
-    while (!stopping.signal.aborted) {
-      most = Math.max(most, await residentBytes(pid))
-      await new Promise((resolve) => setTimeout(resolve, everyMs))
-    }
-    return most
-  })()
-  return {
-    stop: () => {
-      stopping.abort()
-      return watching
-    }
+/** Returns the maximum of the resident memory of a process until the work has ended. */
+export async function residentDuring(pid: number, everyMs: number, work: Promise<unknown>): Promise<number> {
+  let [most, isOver] = [0, false]
+  const ended = work.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    most = Math.max(most, await residentBytes(pid))
+    await Promise.race([ended, pause(everyMs)])
   }
+  return most
 }

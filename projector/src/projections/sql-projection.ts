@@ -9,7 +9,7 @@ export function sqlProjection({ name, ...projection }: Omit<SqlProjection, 'into
   return { name, into: name.replaceAll('-', '_'), ...projection }
 }
 
-/** Returns a projection with one row per event; `values` has the expressions of columns with another name in the event. */
+/** Returns a projection with one row per event. `values`: expressions of columns that the event has under another name. */
 export function rowPerEvent({
   values,
   ...projection

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { endOnWrongUsage } from '../../src/terminal/wrong-usage.js'
 import { type Comparison, compareRuns, StoredRun } from './compare-runs.js'
-import { figure, type Measurement, type Result, ratioOf, verdictOf } from './measurement.js'
+import { CannotMeasure, figure, type Measurement, type Result, ratioOf, verdictOf } from './measurement.js'
 import { measurements } from './measurements.js'
 
 /*
@@ -26,7 +26,7 @@ type Options = {
   readonly one?: boolean
   readonly directory?: string
 }
-type Outcome = { readonly results: readonly Result[] } | { readonly failed: string }
+type Outcome = { readonly results: readonly Result[] } | { readonly missing: string } | { readonly failed: string }
 type Report = Outcome & { readonly name: string; readonly claim: string; readonly seconds: number }
 
 const program = new Command('bench')
@@ -90,6 +90,7 @@ async function measured(measurement: Measurement): Promise<Outcome> {
     const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gamenet-bench-')))
     return { results: await measurement.run({ scale, directory, note }) }
   } catch (error) {
+    if (error instanceof CannotMeasure) return { missing: error.message }
     return { failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
 }
@@ -171,6 +172,7 @@ function tableOf(conditions: RunConditions, reports: readonly Report[]): string 
     '',
     `${report.name} — ${report.claim} (${report.seconds.toFixed(0)} s)`,
     ...('results' in report ? columns([header, ...report.results.map(cellsOf)]) : []),
+    ...('missing' in report ? [`  not measured: ${report.missing}`] : []),
     ...('failed' in report ? [`  FAILED: ${report.failed}`] : [])
   ])
   const scaleText = conditions.scale === 1 ? '' : `; sizes × ${conditions.scale}, targets are for --full`

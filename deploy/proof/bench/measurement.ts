@@ -38,6 +38,9 @@ export type Measurement = {
   run(conditions: Conditions): Promise<Result[]>
 }
 
+/** The machine lacks something that a measurement needs. The message is one sentence. */
+export class CannotMeasure extends Error {}
+
 /** Returns figure ÷ baseline; undefined without a baseline. */
 export function ratioOf({
   measured,

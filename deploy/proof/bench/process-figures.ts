@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { CannotMeasure } from './measurement.js'
 
 /*
  * Memory and processor time on Linux, from proc(5), of a process and all that it has started: the embedded ClickHouse is
@@ -25,7 +26,7 @@ export const processorMs = (pid: number): Promise<number> =>
 
 async function sizeOf(name: string, pid: number, file: string): Promise<number> {
   const line = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(await read(`/proc/${pid}/${file}`))
-  if (line === null) throw new Error(`/proc/${pid}/${file} has no ${name}; memory is measured on Linux only`)
+  if (line === null) throw new CannotMeasure(`/proc/${pid}/${file} has no ${name}; memory is measured on Linux only`)
   return Number(line[1]) * 1024
 }
 
@@ -44,7 +45,7 @@ export async function mainThreadMs(pid: number): Promise<number> {
 
 async function read(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
-    throw new Error(`${path} cannot be read; memory and processor time are measured on Linux only`)
+    throw new CannotMeasure(`${path} cannot be read; memory and processor time are measured on Linux only`)
   })
 }
 

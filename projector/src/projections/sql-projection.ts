@@ -9,7 +9,7 @@ export function sqlProjection({ name, ...projection }: Omit<SqlProjection, 'into
   return { name, into: name.replaceAll('-', '_'), ...projection }
 }
 
-/** Returns a projection with one row per event. `values`: expressions of columns that the event has under another name. */
+/** Returns a projection with one row per event. `values`: expressions of columns with another name in the event. */
 export function rowPerEvent({
   values,
   ...projection

@@ -1,8 +1,7 @@
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
-import { type PeopleService, startPeopleService } from './people-service.js'
+import { type PeopleService, startPeopleService, USERS } from './people-service.js'
 
-const USERS = 200
 const CONNECTIONS = 64
 const RATINGS = 10_000
 
@@ -34,7 +33,7 @@ async function measured(
   ratings: number,
   { name, target }: { readonly name: string; readonly target: number }
 ): Promise<Result[]> {
-  const service = await startPeopleService(directory, { users: USERS, connections: CONNECTIONS, environment })
+  const service = await startPeopleService(directory, CONNECTIONS, environment)
   try {
     await rateAll(service, Math.min(ratings, 1000))
     const begun = performance.now()

@@ -29,7 +29,6 @@ export const reload: Measurement = {
       const live = await rateInto(tables, 'event_title_count__0', events)
       // Checkpoints are written after rows, and a rebuild ends at them.
       await projector.caughtUp()
-      conditions.note(`first load ${figure(live)}/s, every projection running`)
       const rates: number[] = []
       const costs: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import { ask } from './service/ask.js'
-import { type Environment, gamenetJson, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
+import { type Environment, gamenetJson, ON_REQUEST, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
 
 /** No server listens there: a service that scrapes only on request needs no network. */
 const NO_NETWORK = 'http://127.0.0.1:9'
@@ -30,12 +30,8 @@ export async function startQuietService(
   const directory = t.testdir({})
   const environment = {
     DATA_DIR: join(directory, 'data'),
+    ...ON_REQUEST,
     UPSTREAM_URL: upstreamUrl,
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0',
-    SCRAPE_MATCHES_SECONDS: '0',
-    SCRAPE_BOARDS_SECONDS: '0',
-    SCRAPE_PLAYERS_SECONDS: '0',
     SCRAPE_REQUESTS_PER_SECOND: '1000',
     ...(await plainWrites(t)),
     ...engines

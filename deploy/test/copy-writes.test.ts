@@ -4,7 +4,14 @@ import { test } from 'tap'
 import { copyWrites, MOVED } from '../src/operate/restore/copy-writes.js'
 
 /** Tables whose rows belong to the log that is left behind, or to one start. */
-const LEFT = ['accepted_older', 'achievement_evaluation', 'achievement_day', 'board_lease', 'schema_migration', 'work_lease']
+const LEFT = [
+  'accepted_older',
+  'achievement_evaluation',
+  'achievement_day',
+  'board_lease',
+  'schema_migration',
+  'work_lease'
+]
 
 test('the write side is copied whole into an empty database, and into no other', async (t) => {
   const folder = t.testdir({})

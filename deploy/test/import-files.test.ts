@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { gamenet, openGamenet, plainWrites } from './service/gamenet.js'
+import { gamenet, ON_REQUEST, openGamenet, plainWrites } from './service/gamenet.js'
 import { readPage } from './service/page-samples.js'
 
 /*
@@ -13,12 +13,10 @@ const TITLE = '4d530064'
 /** Opens a service that fetches nothing. Returns a function that imports, and one that asks. */
 async function opened(t: Test) {
   const directory = t.testdir({})
-  const periods = ['NETWORK', 'GAMES', 'MATCHES', 'BOARDS', 'PLAYERS']
   const { apiUrl, operatorUrl } = await openGamenet(t, {
     DATA_DIR: join(directory, 'data'),
     ...(await plainWrites(t)),
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    ...Object.fromEntries(periods.map((name) => [`SCRAPE_${name}_SECONDS`, '0']))
+    ...ON_REQUEST
   })
   const write = (name: string, text: string) => writeFile(join(directory, name), text)
   const run = (args: readonly string[]) =>

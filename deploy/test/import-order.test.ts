@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { gamenet, openGamenet, plainWrites } from './service/gamenet.js'
+import { gamenet, ON_REQUEST, openGamenet, plainWrites } from './service/gamenet.js'
 
 const TITLE = '4d530064'
 const SHUFFLES = 500
@@ -29,10 +29,7 @@ test('board and records are the same for every order of the lines of a file', as
   const environment = {
     DATA_DIR: join(directory, 'data'),
     ...(await plainWrites(t)),
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    ...Object.fromEntries(
-      ['NETWORK', 'GAMES', 'MATCHES', 'BOARDS', 'PLAYERS'].map((name) => [`SCRAPE_${name}_SECONDS`, '0'])
-    )
+    ...ON_REQUEST
   }
   const { apiUrl, operatorUrl } = await openGamenet(t, environment)
   const orders = fc.sample(fc.shuffledSubarray(LINES, { minLength: LINES.length }), { numRuns: SHUFFLES, seed: SEED })

@@ -8,7 +8,15 @@ import { instantOf } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { Preview } from '../src/operate/rebuild/operation.js'
 import { ask } from './service/ask.js'
-import { AUTHORIZED, type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
+import {
+  AUTHORIZED,
+  type Environment,
+  gamenet,
+  gamenetJson,
+  ON_REQUEST,
+  openGamenet,
+  plainWrites
+} from './service/gamenet.js'
 
 /*
  * A real service with counts and boards, whose tables somebody has edited. A preview names each answer that the swap of
@@ -137,10 +145,7 @@ test('a preview names each answer that a swap changes, and no other one', async 
   const directory = t.testdir({})
   const environment: Environment = {
     DATA_DIR: join(directory, 'data'),
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    ...Object.fromEntries(
-      ['NETWORK', 'GAMES', 'MATCHES', 'BOARDS', 'PLAYERS'].map((each) => [`SCRAPE_${each}_SECONDS`, '0'])
-    ),
+    ...ON_REQUEST,
     ...(await plainWrites(t))
   }
   const first = await openGamenet(t, environment)

@@ -9,7 +9,7 @@ import * as cheerio from 'cheerio'
 import { HtmlValidate } from 'html-validate'
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
-import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, ON_REQUEST, openGamenet, plainWrites } from './service/gamenet.js'
 import { startAuth } from './service/people-service.js'
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
@@ -62,9 +62,8 @@ async function visited(t: Test) {
   upstream.showPlayers([{ gamertag: 'Ann', username: 'ann', game: 'Halo 2' }])
   const service = await openGamenet(t, {
     DATA_DIR: join(t.testdir(), 'data'),
+    ...ON_REQUEST,
     UPSTREAM_URL: upstream.url,
-    ...{ SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0', SCRAPE_MATCHES_SECONDS: '0' },
-    ...{ SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' },
     AUTH_URL: auth.url,
     ...(await plainWrites(t))
   })

@@ -9,7 +9,6 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { until } from '@gamenet/engines/testing'
 import { storeOver } from '@gamenet/projector'
-import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { z } from 'zod'
 import { projectorOn } from '../proof/bench/projector-on.js'
@@ -100,7 +99,7 @@ test('a SIGKILL of the service or of its supervisor ends both', async (t) => {
 
 test('a stop interrupts the completion of import undos, which is not a failure', async (t) => {
   const { tables, log } = await openTestEngines(t)
-  const projector = projectorOn(tables, { engine: 'lmdb', path: t.testdirName, epoch: 1 }, new Registry())
+  const projector = projectorOn(tables, { engine: 'lmdb', path: t.testdirName, epoch: 1 })
   const engines = { log, store: storeOver(tables.control) }
   const operations = serviceOperations({ engines, projector, state: {} } as unknown as Parameters<
     typeof serviceOperations

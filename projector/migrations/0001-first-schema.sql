@@ -209,15 +209,19 @@ CREATE TABLE IF NOT EXISTS event_scrape__0 (
   {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
-CREATE TABLE IF NOT EXISTS event_import_run__0 (
-  {event_columns},
-  run_import_id String,
+-- The progress of an import.
+COLUMNS import_progress
   topic LowCardinality(String),
   file String,
   rows_read UInt64,
   published UInt64,
   rejected UInt64,
-  finished Bool,
+  finished Bool;
+
+CREATE TABLE IF NOT EXISTS event_import_run__0 (
+  {event_columns},
+  run_import_id String,
+  {import_progress},
   {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
@@ -230,6 +234,16 @@ CREATE TABLE IF NOT EXISTS event_leaderboard__0 (
   {event_order}
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
+-- What a source says of an entry, and its place as it is ordered.
+COLUMNS entry_state
+  rating String,
+  time_ms Nullable(UInt32),
+  is_ascending Bool,
+  stated_rank Nullable(Int32),
+  ord Nullable(Int64),
+  step Nullable(Int64),
+  details String;
+
 -- `player_key` is the key of the name (without case), computed by the loader. `details` is JSON text, '' if there are
 -- none.
 CREATE TABLE IF NOT EXISTS event_leaderboard_entry__0 (
@@ -240,13 +254,7 @@ CREATE TABLE IF NOT EXISTS event_leaderboard_entry__0 (
   player_key String,
   occurrence UInt16,
   change LowCardinality(String),
-  rating String,
-  time_ms Nullable(UInt32),
-  is_ascending Bool,
-  stated_rank Nullable(Int32),
-  ord Nullable(Int64),
-  step Nullable(Int64),
-  details String,
+  {entry_state},
   {event_order},
   INDEX recorded recorded_at TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
@@ -443,12 +451,7 @@ CREATE TABLE IF NOT EXISTS scrape__0 (
 CREATE TABLE IF NOT EXISTS import_run__0 (
   import_id String,
   ts DateTime64(3, 'UTC'),
-  topic LowCardinality(String),
-  file String,
-  rows_read UInt64,
-  published UInt64,
-  rejected UInt64,
-  finished Bool,
+  {import_progress},
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) ORDER BY import_id;
 
@@ -471,26 +474,24 @@ CREATE TABLE IF NOT EXISTS leaderboard__0 (
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (title_id, leaderboard_id, ts);
 
+-- An entry of a board; `occurrence` numbers those of one name.
+COLUMNS board_entry
+  title_id LowCardinality(String),
+  leaderboard_id UInt32,
+  player String,
+  occurrence UInt16;
+
 -- Every state of every entry. Queried for one board (as of an instant: the newest state of each entry up to it) and for
 -- single entries of a board, so board, entry, time. `content` distinguishes states of one instant, so that an event
 -- that is published again is the same row. The position is that of its first publication, so the lowest one wins (`age`
 -- is its complement).
 CREATE TABLE IF NOT EXISTS leaderboard_history__0 (
-  title_id LowCardinality(String),
-  leaderboard_id UInt32,
-  player String,
-  occurrence UInt16,
+  {board_entry},
   ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
   content UInt64,
   player_key String,
   is_gone Bool,
-  rating String,
-  time_ms Nullable(UInt32),
-  is_ascending Bool,
-  stated_rank Nullable(Int32),
-  ord Nullable(Int64),
-  step Nullable(Int64),
-  details String,
+  {entry_state},
   epoch UInt16,
   partition UInt16,
   offset UInt64,
@@ -505,10 +506,7 @@ CREATE TABLE IF NOT EXISTS leaderboard_history__0 (
 -- entries, 4 % more disk). An entry that left stays as a row with `is_gone`. `first_at` is when the entry first stood
 -- on the board; 1970 if it never did.
 CREATE TABLE IF NOT EXISTS leaderboard_entry__0 (
-  title_id LowCardinality(String),
-  leaderboard_id UInt32,
-  player String,
-  occurrence UInt16,
+  {board_entry},
   player_key String,
   is_gone Bool,
   rank Int64,
@@ -606,10 +604,7 @@ ORDER BY (recorded_epoch, recorded_partition, recorded_offset, epoch, partition,
 -- processor time with 2 M entries, 5 % more disk).
 CREATE TABLE IF NOT EXISTS player_entry__0 (
   player_key String,
-  title_id LowCardinality(String),
-  leaderboard_id UInt32,
-  player String,
-  occurrence UInt16,
+  {board_entry},
   is_gone Bool,
   rank Int64,
   place UInt32,
@@ -626,10 +621,7 @@ SETTINGS index_granularity = 1024, min_bytes_for_wide_part = 1000000000000;
 -- version of their board, as in leaderboard_entry.
 CREATE TABLE IF NOT EXISTS timed_entry__0 (
   time_ms UInt32,
-  title_id LowCardinality(String),
-  leaderboard_id UInt32,
-  player String,
-  occurrence UInt16,
+  {board_entry},
   is_live Bool,
   rank Int64,
   rating String,

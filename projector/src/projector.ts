@@ -131,9 +131,6 @@ export type Projector = {
   /** Ends both after the current statements. */
   stop(): Promise<void>
   status(): Promise<ProjectorStatus>
-  /** Pauses one projection; others continue. Not kept across a restart. */
-  pause(projection: string): void
-  resume(projection: string): void
   /**
    * Notifies that events were stored behind the checkpoints, by {@link retryDeadLetters} or another process: they are
    * projected at once.
@@ -207,7 +204,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     folding: options.folding ?? foldInThread(),
     passLock,
     rebuildLock: options.rebuildLock ?? LOCAL_PASS_LOCK,
-    ...swapTimesOf(options),
+    longestAnswerMs: options.longestAnswerMs,
+    catchUpMs: options.catchUpMs,
     reservedBytes: options.reservedBytes ?? (() => 0),
     damaged,
     areKeysLost: options.areKeysLost ?? (async () => false),
@@ -235,8 +233,6 @@ export function createProjector(options: ProjectorOptions): Projector {
       await rebuilds.closed()
       await folding.close()
     },
-    pause: (projection) => runner.pause(known(projection)),
-    resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
     status: () => statusOf({ store, loader, runner, lagClock, countDeadLetters }),
     caughtUp: (asked = {}) => waitForRunner({ store, runner, watchers, loader, signal: stopping.signal }, asked),
@@ -265,10 +261,6 @@ function startAll(parts: {
   parts.runner.start()
   parts.rebuilds.open()
   void observeHeads(parts.loader, parts.lagClock, parts.signal)
-}
-
-function swapTimesOf({ longestAnswerMs, catchUpMs }: ProjectorOptions) {
-  return { longestAnswerMs, catchUpMs }
 }
 
 async function waitForRunner(
@@ -384,12 +376,6 @@ function troubleOf(loader: Loader): string | null {
   const { reading, storing } = loader.trouble()
   if (storing !== null) return `loading ${storing.topic}: ${storing.reason}`
   return reading === null ? null : `reading the log: ${reading}`
-}
-
-function known(projection: string): string {
-  if (projections.some(({ name }) => name === projection)) return projection
-  const names = projections.map(({ name }) => name).join(', ')
-  throw new Error(`There is no projection ${JSON.stringify(projection)}; there are ${names}.`)
 }
 
 async function logStateOf(loader: Loader, checkpoints: () => Checkpoints, lagClock: LagClock): Promise<LogState> {

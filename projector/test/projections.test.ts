@@ -263,7 +263,8 @@ test('projections', async (t) => {
     await projector.caughtUp()
     t.match(await registry.metrics(), /gamenet_projection_failing\{projection="title-count-hour"\} 0/)
     t.match(await registry.metrics(), /gamenet_loader_lag_events\{topic="title-count"\} 0/)
-    await projector.stop()
+    const waiting = projector.caughtUp({ targets: [{ topic: 'title-count', epoch: 0, partition: 0, next: 2 }] })
+    await Promise.all([t.rejects(waiting, { message: 'The projector was stopped.' }), projector.stop()])
     t.same(await control.rows('SELECT h.max AS max FROM title_count_day AS h FINAL'), [{ max: 5 }])
   })
 
@@ -371,34 +372,5 @@ test('projections', async (t) => {
     )
     t.match(status.loaderTrouble, /the log ends at 1/)
     await projector.stop()
-  })
-
-  await t.test('a paused projection waits while others continue, and catches up when it is resumed', async (t) => {
-    const log = new MemoryLog()
-    let changes = 0
-    const projector = projectorOn(engine, log, {
-      onChange: () => {
-        changes += 1
-      }
-    })
-    projector.pause('title-count')
-    t.throws(() => projector.pause('title-counts'), {
-      message: /^There is no projection "title-counts"; there are network-count, /
-    })
-    projector.start()
-    log.append('title-count', [count('20:00:00', 5)])
-    await until(async () => changes === 1)
-    await t.rejects(projector.caughtUp({ standstillMs: 200 }), {
-      message: /projection title-count \(paused\) has consumed 0 of 1/
-    })
-    t.same(await control.rows('SELECT l.online AS online FROM title_latest AS l FINAL'), [{ online: 5 }])
-    t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [])
-    t.equal(changes, 1)
-    projector.resume('title-count')
-    await projector.caughtUp()
-    t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [{ online: 5 }])
-    t.equal(changes, 2)
-    const waiting = projector.caughtUp({ targets: [{ topic: 'title-count', epoch: 0, partition: 0, next: 2 }] })
-    await Promise.all([t.rejects(waiting, { message: 'The projector was stopped.' }), projector.stop()])
   })
 })

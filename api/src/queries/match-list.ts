@@ -66,6 +66,14 @@ export const newestHosts = query({
 
 const Window = z.object({ titleId: TitleId, from: Ms, to: Ms })
 
+/** The matches `s` of a title in a {@link Window}. */
+const IN_WINDOW = `
+    FROM {match_session: Identifier} AS s FINAL
+    WHERE s.title_id = {titleId: String}
+      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      AND NOT s.is_void`
+
 /**
  * Selects the matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}. A match is open if
  * it is in the newest list before `nowEnd`, and that list is not before `openSince`.
@@ -89,11 +97,7 @@ export const matchesInWindow = query({
       s.peak_players AS peakPlayers, s.max_players AS maxPlayers,
       toBool(newest >= fromUnixTimestamp64Milli({openSince: Int64}, 'UTC')
         AND newest BETWEEN s.first_seen AND s.last_seen) AS isOpen
-    FROM {match_session: Identifier} AS s FINAL
-    WHERE s.title_id = {titleId: String}
-      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-      AND NOT s.is_void
+    ${IN_WINDOW}
     ORDER BY s.first_seen DESC, s.host, s.nth
     LIMIT ${MATCHES_MAX + 1}`
 })
@@ -116,11 +120,7 @@ export const matchTotals = query({
         sum(toUnixTimestamp64Milli(s.last_seen) - toUnixTimestamp64Milli(s.first_seen)) * 20 + count() * 60000,
         greatest(count(), 1) * 120000
       ) / 10 AS averageDurationMinutes
-    FROM {match_session: Identifier} AS s FINAL
-    WHERE s.title_id = {titleId: String}
-      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-      AND NOT s.is_void`
+    ${IN_WINDOW}`
 })
 
 /** Selects the ten hosts with the most matches in a window; equal ones by code points. */
@@ -129,11 +129,7 @@ export const topHosts = query({
   row: z.object({ hostName: z.string(), matches: Count }),
   sql: `
     SELECT s.host AS hostName, toUInt32(count()) AS matches
-    FROM {match_session: Identifier} AS s FINAL
-    WHERE s.title_id = {titleId: String}
-      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-      AND NOT s.is_void
+    ${IN_WINDOW}
     GROUP BY s.host
     ORDER BY count() DESC, s.host
     LIMIT 10`

@@ -21,15 +21,16 @@ export const EntryRow = z.object({
 })
 export type EntryRow = z.infer<typeof EntryRow>
 
-const COLUMNS = `
-  p.title_id AS titleId,
-  p.leaderboard_id AS leaderboardId,
-  p.player AS playerName,
-  p.occurrence AS occurrence,
-  toFloat64(p.rank) AS shown_rank,
+/** The columns of {@link EntryRow} of a table of entries. */
+export const entryColumns = (table: string) => `
+  ${table}.title_id AS titleId,
+  ${table}.leaderboard_id AS leaderboardId,
+  ${table}.player AS playerName,
+  ${table}.occurrence AS occurrence,
+  toFloat64(${table}.rank) AS shown_rank,
   shown_rank AS rank,
-  p.rating AS rating,
-  p.time_ms AS timeMs`
+  ${table}.rating AS rating,
+  ${table}.time_ms AS timeMs`
 
 const OF_PLAYERS = `
   p.player_key IN {keys: Array(String)}
@@ -41,7 +42,7 @@ export const entriesOfPlayers = query({
   params: z.object({ keys: z.array(z.string()), titleId: TitleFilter }),
   row: EntryRow.extend({ changedAtMs: z.int().nonnegative() }),
   sql: `
-    SELECT ${COLUMNS}, toFloat64(toUnixTimestamp64Milli(p.ts)) AS changedAtMs
+    SELECT ${entryColumns('p')}, toFloat64(toUnixTimestamp64Milli(p.ts)) AS changedAtMs
     FROM {player_entry: Identifier} AS p FINAL
     WHERE ${OF_PLAYERS}
     ORDER BY p.rank, p.title_id, p.leaderboard_id, p.player, p.occurrence
@@ -69,7 +70,7 @@ export const rosterEntries = query({
     ) AS filled
     SELECT f.* EXCEPT (all_filled)
     FROM (
-      SELECT ${COLUMNS}, arrayMap(i -> toUInt8(i), filled) AS answers,
+      SELECT ${entryColumns('p')}, arrayMap(i -> toUInt8(i), filled) AS answers,
         groupUniqArrayArray(filled) OVER (PARTITION BY p.title_id, p.leaderboard_id) AS all_filled
       FROM {player_entry: Identifier} AS p FINAL
       WHERE ${OF_PLAYERS} AND notEmpty(filled)

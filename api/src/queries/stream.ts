@@ -58,82 +58,62 @@ const AT = `toFloat64(e.offset) AS offset, toFloat64(toUnixTimestamp64Milli(e.ob
 const at = { offset: z.int(), atMs: Ms, knownMs: Ms }
 const OF_TITLE = 'AND ({titleId: Nullable(String)} IS NULL OR e.title_id = {titleId: Nullable(String)})'
 
+/** Binds the selection of these columns and events of an event table, in the order of the log. */
+function recorded<Row extends z.ZodRawShape>(table: string, row: Row, columns: string, condition = '') {
+  return query({
+    params: RangeParams,
+    row: z.object({ ...at, ...row }),
+    sql: `
+      SELECT ${AT}, ${columns}
+      FROM {${table}: Identifier} AS e
+      WHERE ${RANGE} ${condition}
+      ORDER BY e.offset
+      LIMIT {limit: UInt32}`
+  })
+}
+
 /** Selects counts of the network. */
-export const recordedCounts = query({
-  params: RangeParams,
-  row: z.object({ ...at, registered: Count.nullable(), online: Count.nullable(), lobbies: Count.nullable() }),
-  sql: `
-    SELECT ${AT}, e.registered AS registered, e.online AS online, e.lobbies AS lobbies
-    FROM {event_network_count: Identifier} AS e
-    WHERE ${RANGE}
-    ORDER BY e.offset
-    LIMIT {limit: UInt32}`
-})
+export const recordedCounts = recorded(
+  'event_network_count',
+  { registered: Count.nullable(), online: Count.nullable(), lobbies: Count.nullable() },
+  'e.registered AS registered, e.online AS online, e.lobbies AS lobbies'
+)
 
 /** Selects counts of titles. */
-export const recordedTitleCounts = query({
-  params: RangeParams,
-  row: z.object({
-    ...at,
-    titleId: TitleId,
-    online: Count,
-    sessions: Count.nullable(),
-    lobbyPlayers: Count.nullable()
-  }),
-  sql: `
-    SELECT ${AT}, e.title_id AS titleId, e.online AS online, e.sessions AS sessions, e.lobby_players AS lobbyPlayers
-    FROM {event_title_count: Identifier} AS e
-    WHERE ${RANGE} ${OF_TITLE}
-    ORDER BY e.offset
-    LIMIT {limit: UInt32}`
-})
+export const recordedTitleCounts = recorded(
+  'event_title_count',
+  { titleId: TitleId, online: Count, sessions: Count.nullable(), lobbyPlayers: Count.nullable() },
+  'e.title_id AS titleId, e.online AS online, e.sessions AS sessions, e.lobby_players AS lobbyPlayers',
+  OF_TITLE
+)
 
 /** Selects lists of matches. */
-export const recordedLists = query({
-  params: RangeParams,
-  row: z.object({
-    ...at,
-    titleId: TitleId,
-    hosts: z.array(z.string()),
-    players: z.array(Count),
-    maxPlayers: z.array(Count)
-  }),
-  sql: `
-    SELECT ${AT}, e.title_id AS titleId, e.hosts AS hosts, e.players AS players, e.max_players AS maxPlayers
-    FROM {event_match_list: Identifier} AS e
-    WHERE ${RANGE} ${OF_TITLE}
-    ORDER BY e.offset
-    LIMIT {limit: UInt32}`
-})
+export const recordedLists = recorded(
+  'event_match_list',
+  { titleId: TitleId, hosts: z.array(z.string()), players: z.array(Count), maxPlayers: z.array(Count) },
+  'e.title_id AS titleId, e.hosts AS hosts, e.players AS players, e.max_players AS maxPlayers',
+  OF_TITLE
+)
 
 /** Selects unlocks; of several events of a user and achievement only the first one is an unlock. */
-export const recordedUnlocks = query({
-  params: RangeParams,
-  row: z.object({ ...at, username: z.string(), userKey: z.string(), achievementId: z.int(), points: z.int() }),
-  sql: `
-    SELECT ${AT}, e.username AS username, e.user_key AS userKey, e.achievement_id AS achievementId, e.points AS points
-    FROM {event_achievement_unlock: Identifier} AS e
-    WHERE ${RANGE}
-      AND ({playerKey: Nullable(String)} IS NULL OR e.user_key = {playerKey: Nullable(String)})
+export const recordedUnlocks = recorded(
+  'event_achievement_unlock',
+  { username: z.string(), userKey: z.string(), achievementId: z.int(), points: z.int() },
+  'e.username AS username, e.user_key AS userKey, e.achievement_id AS achievementId, e.points AS points',
+  `AND ({playerKey: Nullable(String)} IS NULL OR e.user_key = {playerKey: Nullable(String)})
       AND ({titleId: Nullable(String)} IS NULL OR has({achievementIds: Array(UInt16)}, e.achievement_id))
       AND (e.user_key, e.achievement_id, bitNot(e.position)) IN (
         SELECT a.user_key, a.achievement_id, a.age FROM {achievement_unlock: Identifier} AS a FINAL
-        WHERE a.user_key IN (SELECT e.user_key FROM {event_achievement_unlock: Identifier} AS e WHERE ${RANGE}))
-    ORDER BY e.offset
-    LIMIT {limit: UInt32}`
-})
+        WHERE a.user_key IN (SELECT e.user_key FROM {event_achievement_unlock: Identifier} AS e WHERE ${RANGE}))`
+)
 
 /** Selects undone imports of these topics. */
-export const recordedRetractions = query({
-  params: RangeParams,
-  row: z.object({ ...at, retractedImportId: z.string(), topic: z.string() }),
-  sql: `
-    SELECT ${AT}, e.retracted_import_id AS retractedImportId, e.topic AS topic
-    FROM {event_import_retraction: Identifier} AS e
-    WHERE ${RANGE} AND has({topics: Array(String)}, toString(e.topic))
-    ORDER BY e.offset
-    LIMIT {limit: UInt32}`
-})
+export const recordedRetractions = recorded(
+  'event_import_retraction',
+  { retractedImportId: z.string(), topic: z.string() },
+  'e.retracted_import_id AS retractedImportId, e.topic AS topic',
+  'AND has({topics: Array(String)}, toString(e.topic))'
+)
 
 /** Selects the instants of events of boards in one partition. */
 export const recordingEvents = query({

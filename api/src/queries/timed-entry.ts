@@ -1,6 +1,6 @@
 import { Count, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { EntryRow, TitleFilter } from './player-entry.js'
+import { EntryRow, entryColumns, TitleFilter } from './player-entry.js'
 import { query } from './query.js'
 
 const Near = z.object({ time: z.int(), tolerance: z.int().nonnegative(), limit: z.int().positive() })
@@ -8,16 +8,6 @@ const Near = z.object({ time: z.int(), tolerance: z.int().nonnegative(), limit: 
 /** An entry with a time. */
 const TimedRow = EntryRow.extend({ timeMs: Count })
 export type TimedRow = z.infer<typeof TimedRow>
-
-const COLUMNS = `
-  e.title_id AS titleId,
-  e.leaderboard_id AS leaderboardId,
-  e.player AS playerName,
-  e.occurrence AS occurrence,
-  toFloat64(e.rank) AS shown_rank,
-  shown_rank AS rank,
-  e.rating AS rating,
-  e.time_ms AS timeMs`
 
 const NEAR = 'e.time_ms >= {time: Int64} - {tolerance: Int64} AND e.time_ms <= {time: Int64} + {tolerance: Int64}'
 const NEAREST = 'abs(e.time_ms - {time: Int64}), e.time_ms, e.title_id, e.leaderboard_id, e.player, e.occurrence'
@@ -31,7 +21,7 @@ export const timesNear = query({
   params: Near.extend({ titleId: TitleFilter }),
   row: TimedRow,
   sql: `
-    SELECT ${COLUMNS}
+    SELECT ${entryColumns('e')}
     FROM {timed_entry: Identifier} AS e FINAL
     WHERE ${NEAR}
       AND ({titleId: String} = '' OR e.title_id = {titleId: String})
@@ -46,7 +36,7 @@ export const titleTimesNear = query({
   params: Near.extend({ titleId: TitleId }),
   row: TimedRow,
   sql: `
-    SELECT ${COLUMNS}
+    SELECT ${entryColumns('e')}
     FROM {leaderboard_entry: Identifier} AS e FINAL
     WHERE e.title_id = {titleId: String}
       AND NOT e.is_gone

@@ -87,71 +87,53 @@ type KindReader = {
 
 /** Source and form of the events of each kind. */
 const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
-  count: {
-    source: 'count',
-    topics: [networkCountTopic.name],
-    filters: [],
-    read: (range, filter, context) =>
-      readEvents('count', recordedCounts, range, filter, context, ({ atMs, registered, online, lobbies }) => ({
-        data: {
-          recorded_at: recordedAt(atMs),
-          registered_count: registered,
-          online_count: online,
-          lobby_count: lobbies
-        }
+  count: eventKind('count', [networkCountTopic.name], [], recordedCounts, (row) => ({
+    data: {
+      recorded_at: recordedAt(row.atMs),
+      registered_count: row.registered,
+      online_count: row.online,
+      lobby_count: row.lobbies
+    }
+  })),
+  'title-count': eventKind(
+    'title-count',
+    [titleCountTopic.name],
+    ['titleId'],
+    recordedTitleCounts,
+    ({ titleId, atMs, online, sessions, lobbyPlayers }, { nameOf }) => ({
+      titleId,
+      data: {
+        titleId,
+        gameName: nameOf(titleId),
+        recorded_at: recordedAt(atMs),
+        online_count: online,
+        activeLobbies: sessions ?? 0,
+        activeLobbyPlayers: lobbyPlayers ?? 0
+      }
+    })
+  ),
+  match: eventKind('match', [matchListTopic.name], ['titleId'], recordedLists, (row, { nameOf }) => ({
+    titleId: row.titleId,
+    data: {
+      titleId: row.titleId,
+      gameName: nameOf(row.titleId),
+      matches: row.hosts.map((hostName, n) => ({
+        hostName,
+        currentPlayers: row.players[n] ?? 0,
+        maxPlayers: row.maxPlayers[n] ?? 0,
+        timestamp: recordedAt(row.atMs)
       }))
-  },
-  'title-count': {
-    source: 'title-count',
-    topics: [titleCountTopic.name],
-    filters: ['titleId'],
-    read: (range, filter, context) =>
-      readEvents('title-count', recordedTitleCounts, range, filter, context, (row, { nameOf }) => ({
-        titleId: row.titleId,
-        data: {
-          titleId: row.titleId,
-          gameName: nameOf(row.titleId),
-          recorded_at: recordedAt(row.atMs),
-          online_count: row.online,
-          activeLobbies: row.sessions ?? 0,
-          activeLobbyPlayers: row.lobbyPlayers ?? 0
-        }
-      }))
-  },
-  match: {
-    source: 'match',
-    topics: [matchListTopic.name],
-    filters: ['titleId'],
-    read: (range, filter, context) =>
-      readEvents('match', recordedLists, range, filter, context, (row, { nameOf }) => ({
-        titleId: row.titleId,
-        data: {
-          titleId: row.titleId,
-          gameName: nameOf(row.titleId),
-          matches: row.hosts.map((hostName, n) => ({
-            hostName,
-            currentPlayers: row.players[n] ?? 0,
-            maxPlayers: row.maxPlayers[n] ?? 0,
-            timestamp: recordedAt(row.atMs)
-          }))
-        }
-      }))
-  },
-  achievement: {
-    source: 'achievement',
-    topics: [],
-    filters: ['titleId', 'playerKey'],
-    read: (range, filter, context) =>
-      readEvents('achievement', recordedUnlocks, range, filter, context, (row) => {
-        const shown = newUnlock({ ...row, unlockedMs: row.atMs })
-        if (shown === undefined) return undefined
-        return {
-          titleId: titleOfAchievement(row.achievementId),
-          playerKey: row.userKey,
-          data: { username: row.username, ...shown }
-        }
-      })
-  },
+    }
+  })),
+  achievement: eventKind('achievement', [], ['titleId', 'playerKey'], recordedUnlocks, (row) => {
+    const shown = newUnlock({ ...row, unlockedMs: row.atMs })
+    if (shown === undefined) return undefined
+    return {
+      titleId: titleOfAchievement(row.achievementId),
+      playerKey: row.userKey,
+      data: { username: row.username, ...shown }
+    }
+  }),
   change: {
     source: 'change',
     topics: [leaderboardEntryTopic.name],
@@ -206,16 +188,28 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
       return { count: rows.length, last: lastOf(rows), toEvents }
     }
   },
-  retracted: {
-    source: 'retracted',
-    topics: [importRetractionTopic.name],
-    filters: ['titleId', 'leaderboardId', 'playerKey'],
-    read: (range, filter, context) =>
-      readEvents('retracted', recordedRetractions, range, filter, context, (row) => ({
-        topic: row.topic,
-        data: { importId: row.retractedImportId, kinds: kindsOfTopic(row.topic), retractedAt: shownInstant(row.atMs) }
-      }))
-  }
+  retracted: eventKind(
+    'retracted',
+    [importRetractionTopic.name],
+    ['titleId', 'leaderboardId', 'playerKey'],
+    recordedRetractions,
+    (row) => ({
+      topic: row.topic,
+      data: { importId: row.retractedImportId, kinds: kindsOfTopic(row.topic), retractedAt: shownInstant(row.atMs) }
+    })
+  )
+}
+
+/** Returns the reader of a kind whose events are those of one event table. */
+function eventKind<Row extends { offset: number; atMs: number; knownMs: number }>(
+  kind: RecordedKind & Source,
+  topics: KindReader['topics'],
+  filters: KindReader['filters'],
+  question: Query<RangeParams, Row>,
+  show: (row: Row, names: { nameOf(titleId: string): string }) => Shown | undefined
+): KindReader {
+  const read: KindReader['read'] = (range, filter, context) => readEvents(kind, question, range, filter, context, show)
+  return { source: kind, topics, filters, read }
 }
 
 /** Offsets of the first range: a granule of the tables, which fills the largest page if every event passes. */

@@ -36,7 +36,7 @@ export function titleOfBoard(board: number): string {
 const FIRST_TITLE = 0x4d53_07d0
 const TITLE_SQL = `lower(hex(toUInt32(${FIRST_TITLE} + intDiv(board, ${BOARDS_A_TITLE}))))`
 
-/** Opens the tables of boards; fills them unless an earlier measurement of this run has. The feed stays empty. */
+/** Opens the tables of boards and fills them. The feed stays empty. */
 export async function openBoardRows(conditions: Conditions): Promise<{ tables: ClickHouse } & BoardRows> {
   const { directory, scale, note } = conditions
   const boards = scaled(BOARDS, scale, PARTS)

@@ -1,7 +1,7 @@
 import type { ClickHouse } from '@gamenet/engines'
-import { type ServedApi, serveTables } from './api-on-tables.js'
+import { Chance } from '../simulate/chance.js'
+import { requireSame, type ServedApi, serveTables } from './api-on-tables.js'
 import { BOARD_ENTRIES, type BoardRows, makeChanges, openBoardRows, titleOfBoard } from './board-rows.js'
-import { randomness } from './count-files.js'
 import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 
 const QUERIES = 60
@@ -21,13 +21,16 @@ export const boards: Measurement = {
     const { tables, ...rows } = await openBoardRows(conditions)
     const api = await serveTables(tables)
     try {
-      return [...(await boardsOf(conditions, tables, rows, api)), ...(await changesOf(conditions, tables, rows, api))]
+      return [...(await boardsOf(conditions, rows, api)), ...(await changesOf(conditions, tables, rows, api))]
     } finally {
       await api.close()
       await tables.close()
     }
   }
 }
+
+const COLUMNS = ['rank', 'name', 'rating']
+const entriesOf = (text: string): readonly object[] => JSON.parse(text).entries
 
 /** The cheapest statement for the current board. */
 const NOW_SQL = `
@@ -48,22 +51,22 @@ const AS_OF_SQL = `
     GROUP BY h.player HAVING l.4 = 0) AS s
   ORDER BY s.ord`
 
-async function boardsOf({ scale }: Conditions, { readers }: ClickHouse, rows: BoardRows, api: ServedApi) {
-  const random = randomness(5)
+async function boardsOf({ scale }: Conditions, rows: BoardRows, api: ServedApi) {
+  const chance = new Chance(5)
   const times = { now: [] as number[], nowSql: [] as number[], asOf: [] as number[], asOfSql: [] as number[] }
   for (let n = -WARM; n < scaled(QUERIES, scale, 10); n += 1) {
-    const board = Math.floor(random() * rows.boards)
+    const board = chance.below(rows.boards)
     const titleId = titleOfBoard(board)
-    const at = Math.floor(rows.fromMs + random() * (rows.toMs - rows.fromMs))
+    const at = Math.floor(rows.fromMs + chance.number() * (rows.toMs - rows.fromMs))
     const path = `/api/game/${titleId}/leaderboards/${board}`
     const measured = {
-      nowSql: await timed(async () => textOf(await readers.json(NOW_SQL, { titleId, board }))),
-      now: await timed(async () => (await api.get(`${path}?offset=0&limit=${BOARD_ENTRIES + n + WARM}`)).text),
-      asOfSql: await timed(async () => textOf(await readers.json(AS_OF_SQL, { titleId, board, at }))),
-      asOf: await timed(async () => (await api.get(`${path}?asOf=${new Date(at).toISOString()}`)).text)
+      nowSql: await api.sql(NOW_SQL, { titleId, board }),
+      now: await api.get(`${path}?offset=0&limit=${BOARD_ENTRIES + n + WARM}`),
+      asOfSql: await api.sql(AS_OF_SQL, { titleId, board, at }),
+      asOf: await api.get(`${path}?asOf=${new Date(at).toISOString()}`)
     }
-    requireSame(measured.now.text, measured.nowSql.text)
-    requireSame(measured.asOf.text, measured.asOfSql.text)
+    requireSame(entriesOf, measured.now, measured.nowSql, COLUMNS)
+    requireSame(entriesOf, measured.asOf, measured.asOfSql, COLUMNS)
     if (n < 0) continue
     for (const kind of ['now', 'nowSql', 'asOf', 'asOfSql'] as const) times[kind].push(measured[kind].ms)
   }
@@ -113,25 +116,19 @@ async function changesOf(
   await api.refresh()
   const atStart = await walked(api, path, queries)
   const atDepth = await walked(api, deep, queries)
-  const newest = await offsets(api, queries, 0)
-  const further = await offsets(api, queries, 9000)
-  const result = (what: string, times: readonly number[], baseline: Result['baseline']): Result => ({
-    what,
-    measured: quantile(times, 0.5),
-    unit: 'ms',
-    ...(baseline === undefined
-      ? {}
-      : { baseline, target: { bound: 'at most' as const, value: DEPTH_RATIO, of: 'ratio' as const } }),
-    detail: `${times.length} pages of ${PAGE}; p99 ${figure(quantile(times, 0.99))} ms`
-  })
+  const fromStart = quantile(atStart, 0.5)
+  const detail = (times: readonly number[]) =>
+    `${times.length} pages of ${PAGE}; p99 ${figure(quantile(times, 0.99))} ms`
   return [
-    result('a page of changes by cursor, from the start', atStart, undefined),
-    result(`the same, ${figure(depth)} changes in`, atDepth, {
-      what: 'from the start',
-      measured: quantile(atStart, 0.5)
-    }),
-    result('the newest changes', newest, undefined),
-    result('changes from offset 9,000 on', further, undefined)
+    { what: 'a page of changes by cursor, from the start', measured: fromStart, unit: 'ms', detail: detail(atStart) },
+    {
+      what: `the same, ${figure(depth)} changes in`,
+      measured: quantile(atDepth, 0.5),
+      unit: 'ms',
+      baseline: { what: 'from the start', measured: fromStart },
+      target: { bound: 'at most', value: DEPTH_RATIO, of: 'ratio' },
+      detail: detail(atDepth)
+    }
   ]
 }
 
@@ -140,26 +137,10 @@ async function walked(api: ServedApi, first: string, queries: number): Promise<n
   const times: number[] = []
   let path = first
   for (let n = -WARM; n < queries; n += 1) {
-    let link = ''
-    const { text, ms } = await timed(async () => {
-      const answer = await api.get(path)
-      link = answer.link
-      return answer.text
-    })
+    const { text, link, ms } = await api.get(path)
     if (JSON.parse(text).length !== PAGE) throw new Error(`${path} gave ${JSON.parse(text).length} changes`)
     path = pathOf(link)
     if (n >= 0) times.push(ms)
-  }
-  return times
-}
-
-async function offsets(api: ServedApi, queries: number, first: number): Promise<number[]> {
-  const times: number[] = []
-  for (let n = 0; n < queries; n += 1) {
-    const { ms } = await timed(
-      async () => (await api.get(`/api/leaderboard-changes?limit=${PAGE}&offset=${first + n}`)).text
-    )
-    if (n >= WARM) times.push(ms)
   }
   return times
 }
@@ -175,22 +156,4 @@ function pathOf(link: string): string {
   const path = /^<(.*)>; rel="next"$/.exec(link)?.[1]
   if (path === undefined) throw new Error(`expected a link to the next page, got "${link}"`)
   return path
-}
-
-function requireSame(api: string, sql: string): void {
-  const shown = (rows: readonly { rank: unknown; name: unknown; rating: unknown }[]) =>
-    JSON.stringify(rows.map(({ rank, name, rating }) => [String(rank), name, rating]))
-  const [answered, bare] = [shown(JSON.parse(api).entries), shown(JSON.parse(sql))]
-  if (answered !== bare)
-    throw new Error(`the API answers ${answered.slice(0, 200)} where bare SQL gives ${bare.slice(0, 200)}`)
-}
-
-async function timed(work: () => Promise<string>): Promise<{ text: string; ms: number }> {
-  const begun = performance.now()
-  const text = await work()
-  return { text, ms: performance.now() - begun }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes)
 }

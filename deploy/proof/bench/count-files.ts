@@ -3,20 +3,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { instantOf } from '@gamenet/schemas'
+import { Chance } from '../simulate/chance.js'
 
 const MINUTE_MS = 60_000
 const MINUTES_A_PIECE = 20
-
-/** Returns a seeded generator (mulberry32) of numbers in [0, 1), so that two runs write the same bytes. */
-export function randomness(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 export type CountFile = {
   readonly titleIds: readonly string[]
@@ -39,7 +29,7 @@ export async function writeTitleCounts(path: string, format: 'csv.gz' | 'ndjson'
 type Row = { titleId: string; observedAt: string; online: number; sessions: number; lobbyPlayers: number }
 
 function* rowsOf({ titleIds, firstMs, minutes }: CountFile): Generator<Row[]> {
-  const random = randomness(20_260_101)
+  const chance = new Chance(20_260_101)
   const online = titleIds.map((_, i) => Math.ceil(4000 / (i + 1)))
   for (let first = 0; first < minutes; first += MINUTES_A_PIECE) {
     const rows: Row[] = []
@@ -47,7 +37,7 @@ function* rowsOf({ titleIds, firstMs, minutes }: CountFile): Generator<Row[]> {
       const observedAt = instantOf(firstMs + minute * MINUTE_MS)
       for (const [i, titleId] of titleIds.entries()) {
         const before = online[i] ?? 0
-        const now = Math.max(0, before + Math.round((random() - 0.5) * Math.sqrt(before)))
+        const now = Math.max(0, before + Math.round((chance.number() - 0.5) * Math.sqrt(before)))
         online[i] = now
         rows.push({ titleId, observedAt, online: now, sessions: now >> 3, lobbyPlayers: now >> 1 })
       }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type LogChoice, openLog } from '../../src/stores/log.js'
-import { randomness } from './count-files.js'
+import { Chance } from '../simulate/chance.js'
 
 /*
  * A log filled with counts, and the speed of loading a table from it.
@@ -16,14 +16,14 @@ const LOADED_WITHIN_MS = 120_000
 /** Appends per-minute counts of 200 titles in batches of the size of an import; returns the number of events. */
 export async function fillWithCounts(choice: LogChoice, atLeast: number): Promise<number> {
   const log = await openLog(choice, 'bench')
-  const random = randomness(7)
+  const chance = new Chance(7)
   const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_0000 + i * 37).toString(16))
   let events = 0
   for (let minute = 0; events < atLeast; minute += APPEND_MINUTES) {
     const messages = Array.from({ length: APPEND_MINUTES }, (_, i) => {
       const observedAt = instantOf(Date.UTC(2026, 0, 1) + (minute + i) * 60_000)
       return titleIds.map((titleId) => {
-        const online = Math.floor(random() * 4000)
+        const online = chance.below(4000)
         const event = { titleId, observedAt, online, sessions: online >> 3, lobbyPlayers: online >> 1 }
         return encodeEvent(titleCountTopic, event, { source: '/import/bench', importId: 'bench' })
       })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { instantOf } from '@gamenet/schemas'
 import { request } from 'undici'
 import { figure, type Measurement, type Result, scaled } from './measurement.js'
-import { residentBytes, watchResident } from './process-figures.js'
+import { residentBytes, residentDuring } from './process-figures.js'
 import {
   importTitleCounts,
   importTitlesAndNetwork,
@@ -51,15 +51,13 @@ export const exportApi: Measurement = {
         note(`exporting ${rows} rows as ${format}`)
         await exported(seriesUrl(series, format))
         const before = await residentBytes(service.pid)
-        const watch = watchResident(service.pid, WATCH_MS)
-        const begun = performance.now()
-        const { bytes, firstByteMs } = await exported(seriesUrl(series, format))
-        const seconds = (performance.now() - begun) / 1000
-        const grown = ((await watch.stop()) - before) / MIB
+        const exporting = exported(seriesUrl(series, format))
+        const grown = ((await residentDuring(service.pid, WATCH_MS, exporting)) - before) / MIB
+        const { bytes, firstByteMs, ms } = await exporting
         results.push(
           {
             what: `a series as ${format}`,
-            measured: rows / seconds,
+            measured: (rows * 1000) / ms,
             unit: 'rows/s',
             target: { bound: 'at least', value: rowsPerSecond, of: 'measured' },
             detail: `${figure(bytes / rows)} bytes per row; first byte after ${figure(firstByteMs)} ms, when the file is whole`
@@ -100,12 +98,12 @@ async function importSeries(service: QuietService, directory: string, rows: numb
 }
 
 /** Reads an export to its end. */
-async function exported(url: string): Promise<{ bytes: number; firstByteMs: number }> {
+async function exported(url: string): Promise<{ bytes: number; firstByteMs: number; ms: number }> {
   const begun = performance.now()
   const { statusCode, body } = await request(url)
   const firstByteMs = performance.now() - begun
   let bytes = 0
   for await (const chunk of body) bytes += chunk.length
   if (statusCode !== 200) throw new Error(`${url} answered ${statusCode}`)
-  return { bytes, firstByteMs }
+  return { bytes, firstByteMs, ms: performance.now() - begun }
 }

@@ -9,11 +9,10 @@ export type Round = {
   readonly headers: Readonly<Record<string, string>>
   readonly connections: number
   readonly ms: number
-  readonly status: number
 }
 
 export type HttpLoad = {
-  /** Returns answers a second; rejects if an answer has another status. */
+  /** Returns answers a second; rejects if the status of an answer is not 200. */
   run(round: Round): Promise<number>
   stop(): Promise<void>
 }

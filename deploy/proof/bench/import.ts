@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { instantOf } from '@gamenet/schemas'
 import { writeTitleCounts } from './count-files.js'
@@ -56,9 +55,8 @@ async function importOne(service: QuietService, conditions: Conditions, file: Fi
   const seconds = (performance.now() - begun) / 1000
   const cost = ((await processorMs(service.pid)) - processor) * 1000
   await requireReadable(service, firstMs, minutes)
-  const size = ((await stat(path)).size / 1e6).toFixed(1)
   conditions.note(
-    `${format}: ${events} events (${size} MB) in ${seconds.toFixed(1)} s, processor time ${(cost / events).toFixed(1)} µs per event`
+    `${format}: ${events} events in ${seconds.toFixed(1)} s, processor time ${(cost / events).toFixed(1)} µs per event`
   )
   return events / seconds
 }

@@ -4,25 +4,24 @@ import { type DemoAuth, startDemoAuth } from '../../demo/auth/server.js'
 import type { Environment } from '../../test/service/gamenet.js'
 import { type QuietService, startQuietService, world } from './quiet-service.js'
 
+export const USERS = 200
 const NOON = Date.UTC(2026, 10, 21, 12)
 
 /** A quiet service with signed-in users, each with a profile. */
 export type PeopleService = QuietService & {
-  readonly usernames: readonly string[]
   /** One user rates another; throws unless the status is 200. */
   rate(rater: number, user: number, stars: number): Promise<void>
-  remove(): Promise<void>
 }
 
-/** Starts the service with `users` users and a client with `connections` connections. */
+/** Starts the service with its users and a client with a number of connections. */
 export async function startPeopleService(
   directory: string,
-  { users, connections, environment = {} }: { users: number; connections: number; environment?: Environment }
+  connections: number,
+  environment: Environment
 ): Promise<PeopleService> {
   const auth = await startDemoAuth({ network: { url: 'http://network.example', world, instantShown: () => NOON } })
   const service = await startQuietService(directory, {
     AUTH_URL: auth.url,
-    SCRAPE_PLAYERS_SECONDS: '0',
     ...environment
   })
   const pool = new Pool(service.apiUrl, { connections })
@@ -36,14 +35,13 @@ export async function startPeopleService(
     const text = await answer.body.text()
     if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${text}`)
   }
-  const usernames = auth.people.slice(0, users).map(({ username }) => username)
-  const keys = await Promise.all(auth.people.slice(0, users).map((person) => sessionKeyOf(auth, person)))
+  const usernames = auth.people.slice(0, USERS).map(({ username }) => username)
+  const keys = await Promise.all(auth.people.slice(0, USERS).map((person) => sessionKeyOf(auth, person)))
   for (const [user, username] of usernames.entries()) {
     await send('PATCH', `/api/profile/${username}`, keys[user] ?? '', { bio: 'hello' })
   }
   return {
     ...service,
-    usernames,
     rate: (rater, user, stars) =>
       send('POST', `/api/profile/${usernames[user]}/reputation`, keys[rater] ?? '', { stars, comment: 'well played' }),
     async remove() {

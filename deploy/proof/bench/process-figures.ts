@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { CannotMeasure } from './measurement.js'
 
 /*
@@ -48,21 +49,15 @@ async function read(path: string): Promise<string> {
   })
 }
 
-/** Samples the resident memory of a process; `stop` returns the maximum. */
-export function watchResident(pid: number, everyMs: number): { stop(): Promise<number> } {
-  const stopping = new AbortController()
-  const watching = (async () => {
-    let most = 0
-    while (!stopping.signal.aborted) {
-      most = Math.max(most, await residentBytes(pid))
-      await new Promise((resolve) => setTimeout(resolve, everyMs))
-    }
-    return most
-  })()
-  return {
-    stop: () => {
-      stopping.abort()
-      return watching
-    }
+/** Returns the maximum of the resident memory of a process until the work has ended. */
+export async function residentDuring(pid: number, everyMs: number, work: Promise<unknown>): Promise<number> {
+  let [most, isOver] = [0, false]
+  const ended = work.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    most = Math.max(most, await residentBytes(pid))
+    await Promise.race([ended, pause(everyMs)])
   }
+  return most
 }

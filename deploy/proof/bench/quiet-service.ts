@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { instantOf } from '@gamenet/schemas'
 import { z } from 'zod'
 import { createWorld, type World } from '../../demo/network/world.js'
-import { type Environment, gamenet, type Running, startGamenet } from '../../test/service/gamenet.js'
+import { type Environment, gamenet, ON_REQUEST, type Running, startGamenet } from '../../test/service/gamenet.js'
 import { writeTitleCounts } from './count-files.js'
 
 /*
@@ -30,10 +30,8 @@ const Imported = z.array(z.object({ published: z.int(), rejected: z.int() }))
 export async function startQuietService(directory: string, environment: Environment = {}): Promise<QuietService> {
   const dataDirectory = await mkdtemp(join(directory, 'data-'))
   const service = await startGamenet({
+    ...ON_REQUEST,
     DATA_DIR: dataDirectory,
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0',
     SCRAPE_REQUESTS_PER_SECOND: '1000',
     ...environment
   })

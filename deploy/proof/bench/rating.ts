@@ -1,8 +1,7 @@
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
-import { type PeopleService, startPeopleService } from './people-service.js'
+import { type PeopleService, startPeopleService, USERS } from './people-service.js'
 
-const USERS = 200
 const CONNECTIONS = 64
 const RATINGS = 10_000
 
@@ -34,11 +33,11 @@ async function measured(
   ratings: number,
   { name, target }: { readonly name: string; readonly target: number }
 ): Promise<Result[]> {
-  const service = await startPeopleService(directory, { users: USERS, connections: CONNECTIONS, environment })
+  const service = await startPeopleService(directory, CONNECTIONS, environment)
   try {
     await rateAll(service, Math.min(ratings, 1000))
     const begun = performance.now()
-    const { times, delayMs } = await rateAll(service, ratings)
+    const times = await rateAll(service, ratings)
     const seconds = (performance.now() - begun) / 1000
     const shares = `p50 ${figure(quantile(times, 0.5))} ms, p99 ${figure(quantile(times, 0.99))} ms, ${CONNECTIONS} clients`
     return [
@@ -48,19 +47,16 @@ async function measured(
         unit: '/s',
         target: { bound: 'at least', value: target, of: 'measured' },
         detail: shares
-      },
-      { what: `event loop's delay meanwhile, ${name}, p99`, measured: delayMs, unit: 'ms' }
+      }
     ]
   } finally {
     await service.remove()
   }
 }
 
-async function rateAll(service: PeopleService, ratings: number): Promise<{ times: number[]; delayMs: number }> {
+async function rateAll(service: PeopleService, ratings: number): Promise<number[]> {
   const times: number[] = []
   let next = 0
-  // Each read resets the metric.
-  await service.metric('nodejs_eventloop_lag_p99_seconds')
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {
       for (let number = next; number < ratings; number = next) {
@@ -73,5 +69,5 @@ async function rateAll(service: PeopleService, ratings: number): Promise<{ times
       }
     })
   )
-  return { times, delayMs: 1000 * (await service.metric('nodejs_eventloop_lag_p99_seconds')) }
+  return times
 }

@@ -4,7 +4,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, type Projector, projections } from '@gamenet/projector'
 import { FIRST_GENERATION, withTableNames } from '@gamenet/schemas'
-import { Registry } from 'prom-client'
 import { type LogChoice, openLog } from '../../src/stores/log.js'
 import { type Conditions, figure, type Measurement, type Result, scaled } from './measurement.js'
 import { projectorOn } from './projector-on.js'
@@ -21,7 +20,6 @@ const ENTRIES = 1000
 const FIRST_MS = Date.UTC(2025, 0, 1)
 /** The interval at which the command line polls. */
 const POLL_MS = 500
-const COUNTS_A_SECOND = 1_000_000
 /** A statement over all 20 M changes needs several times the service's limit. */
 const BARE_MEMORY_BYTES = 12 * 2 ** 30
 const BARE_LIMITS = { seconds: 3600, memoryBytes: BARE_MEMORY_BYTES, threads: 1 }
@@ -97,8 +95,7 @@ export const rebuildCounts: Measurement = {
       projection: 'title-count',
       bare: ['title-count', 'title-count-hour', 'title-count-day'].map(bareStatement),
       events: scaled(COUNT_EVENTS, conditions.scale, 200_000),
-      share: 0.8,
-      least: COUNTS_A_SECOND
+      share: 0.8
     })
 }
 
@@ -133,7 +130,7 @@ async function measured(conditions: Conditions, subject: Measured): Promise<Resu
   })
   await migrate(tables.control)
   await makeEvents(conditions, tables, subject)
-  const projector = projectorOn(tables, choice, new Registry())
+  const projector = projectorOn(tables, choice)
   try {
     projector.start()
     const results = await compared({ conditions, tables, projector }, subject)
@@ -172,7 +169,6 @@ type Measured = {
   readonly events: number
   /** Lower bound of the speed, as a share of bare SQL's. */
   readonly share: number
-  readonly least?: number
   /** One key, whose rows are corrected after the rebuild of all: bare SQL leaves those of boards incomplete. */
   readonly key?: string
 }
@@ -200,17 +196,16 @@ async function corrected({ rebuilds }: Projector, { projection, key, events }: M
 
 async function compared(
   needs: { readonly conditions: Conditions; readonly tables: ClickHouse; readonly projector: Projector },
-  { what, projection, bare, events, share, least }: Measured
+  { what, projection, bare, events, share }: Measured
 ): Promise<Result[]> {
   const { conditions, tables, projector } = needs
-  // Fills the serving tables: the estimate of a rebuild's time reads them.
   conditions.note(`${what}: bare SQL`)
   const [bareBegun, bareCpu] = [performance.now(), process.cpuUsage()]
   for (const sql of bare) await tables.loader.execute(sql, withTableNames(sql, {}, FIRST_GENERATION.nameOf))
   const bareSeconds = (performance.now() - bareBegun) / 1000
   const ofBare = processorSeconds(bareCpu)
   conditions.note(`${what}: rebuild`)
-  const { seconds, processor, estimate } = await rebuilt(projector, projection)
+  const { seconds, processor } = await rebuilt(projector, projection)
   return [
     {
       what: `${what}, events a second`,
@@ -219,27 +214,7 @@ async function compared(
       baseline: { what: 'bare SQL', measured: events / bareSeconds },
       target: { bound: 'at least', value: share, of: 'ratio' },
       detail: `${figure(events)} events in ${figure(seconds)} s; processor time ${figure(processor)} s, bare SQL ${figure(ofBare)} s`
-    },
-    ...(least === undefined
-      ? []
-      : [
-          {
-            what: `${what}, as a figure`,
-            measured: events / seconds,
-            unit: '/s',
-            target: { bound: 'at least' as const, value: least, of: 'measured' as const }
-          }
-        ]),
-    ...(estimate === undefined
-      ? []
-      : [
-          {
-            what: `${what}: error of the estimate at half time`,
-            measured: (100 * Math.abs(estimate - seconds)) / seconds,
-            unit: '%',
-            target: { bound: 'at most' as const, value: 25, of: 'measured' as const }
-          }
-        ])
+    }
   ]
 }
 
@@ -249,28 +224,21 @@ function processorSeconds(since: NodeJS.CpuUsage): number {
   return (user + system) / 1e6
 }
 
-/** Rebuilds and cancels; returns the time of the fill, and its estimate halfway. */
-async function rebuilt(
-  { rebuilds }: Projector,
-  projection: string
-): Promise<{ readonly seconds: number; readonly processor: number; readonly estimate: number | undefined }> {
+/** Rebuilds and cancels; returns the time of the fill. */
+async function rebuilt({ rebuilds }: Projector, projection: string): Promise<{ seconds: number; processor: number }> {
   await rebuilds.start(projection)
   const cpu = process.cpuUsage()
-  const estimates: { readonly at: number; readonly seconds: number }[] = []
   for (;;) {
     const status = (await rebuilds.list()).find((each) => each.projection === projection)
     if (status === undefined || status.state === 'failed') {
       throw new Error(`the rebuild of ${projection} failed: ${status?.reason ?? 'it is no longer listed'}`)
     }
-    const { state, startedAt, changedAt, progress } = status
-    if (state === 'filled') {
-      const seconds = (Date.parse(changedAt) - Date.parse(startedAt)) / 1000
+    if (status.state === 'filled') {
+      const seconds = (Date.parse(status.changedAt) - Date.parse(status.startedAt)) / 1000
       const processor = processorSeconds(cpu)
       await rebuilds.cancel(projection)
-      return { seconds, processor, estimate: estimates.findLast(({ at }) => 2 * at <= seconds)?.seconds }
+      return { seconds, processor }
     }
-    const at = (Date.now() - Date.parse(startedAt)) / 1000
-    if (progress.etaSeconds !== null) estimates.push({ at, seconds: at + progress.etaSeconds })
     await pause(POLL_MS)
   }
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, type Projector } from '@gamenet/projector'
-import { Registry } from 'prom-client'
 import type { LogChoice } from '../../src/stores/log.js'
 import { fillWithCounts, rateInto } from './count-log.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
@@ -24,13 +23,12 @@ export const reload: Measurement = {
     conditions.note(`${events} events are in the log`)
     const tables = await openChdb({ path: await mkdtemp(join(conditions.directory, 'chdb-')) })
     await migrate(tables.control)
-    const projector = projectorOn(tables, choice, new Registry())
+    const projector = projectorOn(tables, choice)
     try {
       projector.start()
       const live = await rateInto(tables, 'event_title_count__0', events)
       // Checkpoints are written after rows, and a rebuild ends at them.
       await projector.caughtUp()
-      conditions.note(`first load ${figure(live)}/s, every projection running`)
       const rates: number[] = []
       const costs: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {

@@ -105,11 +105,11 @@ async function fetchBytes(url: string, coding: Coding): Promise<Buffer> {
 }
 
 /** Compares one answer in one coding, in rounds that alternate between the servers. */
-async function compare({ note, scale }: Conditions, servers: Servers, each: Case): Promise<Result> {
+async function compare({ scale }: Conditions, servers: Servers, each: Case): Promise<Result> {
   const { service, bare, barePort, load } = servers
   const what = `${each.what}, ${each.coding}`
   const rounds = scaled(ROUNDS, scale, ROUNDS_MIN)
-  const common = { connections: CONNECTIONS, status: 200, headers: { 'Accept-Encoding': each.coding }, ms: ROUND_MS }
+  const common = { connections: CONNECTIONS, headers: { 'Accept-Encoding': each.coding }, ms: ROUND_MS }
   const port = Number(new URL(service.apiUrl).port)
   const runOurs = async () => {
     await enterMinute()
@@ -131,7 +131,6 @@ async function compare({ note, scale }: Conditions, servers: Servers, each: Case
     add(sums.bare, await runBare())
   }
   const rate = ({ answers }: { readonly answers: number }) => (answers * 1000) / (rounds * ROUND_MS)
-  note(`${what}: ${figure(rate(sums.ours))}/s, bare ${figure(rate(sums.bare))}/s`)
   return {
     what,
     measured: rate(sums.ours),

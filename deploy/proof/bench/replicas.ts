@@ -6,7 +6,6 @@ import { type ClickHouse, openClickHouseServer, openPinned } from '@gamenet/engi
 import { createReplicated, replicasMissing, replicaUrls } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
 import { encodeEvent, instantOf, titleCountTopic, titleTopic } from '@gamenet/schemas'
-import { Registry } from 'prom-client'
 import { type LogChoice, openLog } from '../../src/stores/log.js'
 import { type ServedApi, serveTables } from './api-on-tables.js'
 import { CannotMeasure, type Conditions, type Measurement, quantile, type Result, scaled } from './measurement.js'
@@ -64,7 +63,7 @@ async function openSide({ directory }: Conditions, urls: readonly string[]): Pro
   const log = await openLog(choice, 'bench')
   const tables = openPinned({ urls, beforeWrite: () => undefined, warn: () => undefined })
   await migrate(tables.control)
-  const projector = projectorOn(tables, choice, new Registry())
+  const projector = projectorOn(tables, choice)
   projector.start()
   const provenance = { source: '/bench' }
   const titles = titleIds.map((titleId) => ({ titleId, observedAt: instantOf(FIRST_MS), name: `Game ${titleId}` }))
@@ -114,8 +113,8 @@ async function compared(sides: readonly Side[], rounds: number): Promise<Result[
     const to = instantOf(FIRST_MS + rounds * MINUTE_MS)
     const path = `/api/title/${titleIds[round % TITLES]}/online-users/history?from=${from}&to=${to}&resolution=3600`
     for (const [n, { api }] of sides.entries()) {
-      times[n]?.answered.push(await timed(() => api.get(path)))
-      times[n]?.ready.push(await timed(() => api.get(path)))
+      times[n]?.answered.push((await api.get(path)).ms)
+      times[n]?.ready.push((await api.get(path)).ms)
     }
   }
   return [
@@ -135,10 +134,4 @@ function result<Name extends string>(
   const [server = 0, pinned = 0] = times.map((each) => quantile(each[name], 0.5))
   const target = { bound: 'at most', value, of: 'measured' } as const
   return { what, measured: pinned - server, unit: 'ms', target, detail: `medians ${server} and ${pinned} ms` }
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now()
-  await work()
-  return performance.now() - begun
 }

@@ -17,13 +17,12 @@ const BOARDS_AN_INSERT = 2000
 
 export type SearchRows = {
   readonly rows: number
-  readonly titleIds: readonly string[]
   /** Returns the name of a player (0, 1, …). */
   playerName(index: number): string
   readonly players: number
 }
 
-/** Opens the tables; fills them unless an earlier measurement of this run has. */
+/** Opens the tables and fills them. */
 export async function openSearchRows(conditions: Conditions): Promise<{ tables: ClickHouse } & SearchRows> {
   const { directory, scale, note } = conditions
   const boards = scaled(BOARDS, scale, 200)
@@ -36,14 +35,9 @@ export async function openSearchRows(conditions: Conditions): Promise<{ tables: 
   return {
     tables,
     rows: boards * ENTRIES_A_BOARD,
-    titleIds: Array.from({ length: Math.ceil(boards / BOARDS_A_TITLE) }, (_, n) => titleIdOf(n)),
     players: PLAYERS,
     playerName: (index) => `Player ${index.toString(16).padStart(6, '0')}`
   }
-}
-
-function titleIdOf(n: number): string {
-  return (0x4d53_0000 + n).toString(16)
 }
 
 async function fill({ rebuild }: ClickHouse, first: number, count: number): Promise<void> {
@@ -80,7 +74,6 @@ async function fill({ rebuild }: ClickHouse, first: number, count: number): Prom
   await rebuild.execute(`
     INSERT INTO timed_entry__0 (time_ms, title_id, leaderboard_id, player, occurrence, is_live, rank, rating, version)
     SELECT assumeNotNull(e.time_ms), e.title_id, e.leaderboard_id, e.player, e.occurrence, true, e.rank, e.rating, e.version ${own}`)
-  await rebuild.execute(`INSERT INTO player__0 (player_key, player) SELECT DISTINCT e.player_key, e.player ${own}`)
 }
 
 const TITLE = `lower(hex(toUInt32(${0x4d53_0000} + intDiv(board, ${BOARDS_A_TITLE}))))`

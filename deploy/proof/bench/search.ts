@@ -1,49 +1,24 @@
+import { Chance } from '../simulate/chance.js'
 import { type ServedApi, serveTables } from './api-on-tables.js'
-import { randomness } from './count-files.js'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { openSearchRows, type SearchRows } from './search-rows.js'
 
 const QUERIES = 60
 const WARM = 5
+const TARGET_MS = 25
 
-/** A random query, with its target in ms. */
-type Request = { readonly what: string; readonly atMost?: number; path(random: () => number, rows: SearchRows): string }
+type Request = { readonly what: string; path(chance: Chance, rows: SearchRows): string }
 
 const requests: readonly Request[] = [
   {
     what: 'entries with a time, ± 100 ms',
-    atMost: 25,
-    path: (random) => `/api/datasearch/time?time=${anyTime(random)}&tolerance=100`
-  },
-  {
-    what: 'entries with exactly a time',
-    path: (random) => `/api/datasearch/time?time=${anyTime(random)}`
-  },
-  {
-    what: 'entries of one title with a time, ± 60 s',
-    path: (random, { titleIds }) =>
-      `/api/datasearch/time?time=${anyTime(random)}&tolerance=60000&titleId=${titleIds[Math.floor(random() * titleIds.length)]}`
+    // Between one and nine minutes, where most times are.
+    path: (chance) => `/api/datasearch/time?time=${(60 + chance.number() * 480).toFixed(3)}&tolerance=100`
   },
   {
     what: 'all boards of a player',
-    atMost: 25,
-    path: (random, rows) => `/api/datasearch/player/${encodeURIComponent(anyPlayer(random, rows))}`
-  },
-  {
-    what: 'the same with sizes of boards and the entries above',
-    path: (random, rows) => `/api/player/${encodeURIComponent(anyPlayer(random, rows))}`
-  },
-  {
-    what: 'all boards of 20 players',
-    path: (random, rows) => {
-      const names = Array.from({ length: 20 }, () => anyPlayer(random, rows))
-      return `/api/datasearch/players?names=${encodeURIComponent(names.join(','))}`
-    }
-  },
-  {
-    what: 'names for a search box, of all players',
-    path: (random) =>
-      `/api/datasearch/suggest?q=${encodeURIComponent('player '.slice(0, 1 + Math.floor(random() * 7)))}&limit=${1 + Math.floor(random() * 50)}`
+    path: (chance, { players, playerName }) =>
+      `/api/datasearch/player/${encodeURIComponent(playerName(chance.below(players)))}`
   }
 ]
 
@@ -65,36 +40,18 @@ export const search: Measurement = {
   }
 }
 
-async function measured(
-  api: ServedApi,
-  { what, atMost, path }: Request,
-  rows: SearchRows,
-  queries: number
-): Promise<Result> {
-  const random = randomness(7)
+async function measured(api: ServedApi, { what, path }: Request, rows: SearchRows, queries: number): Promise<Result> {
+  const chance = new Chance(7)
   const times: number[] = []
-  let characters = 0
   for (let n = -WARM; n < queries; n += 1) {
-    const begun = performance.now()
-    const { text } = await api.get(path(random, rows))
-    if (n < 0) continue
-    times.push(performance.now() - begun)
-    characters += text.length
+    const { ms } = await api.get(path(chance, rows))
+    if (n >= 0) times.push(ms)
   }
   return {
     what,
     measured: quantile(times, 0.5),
     unit: 'ms',
-    ...(atMost === undefined ? {} : { target: { bound: 'at most', value: atMost, of: 'measured' } as const }),
-    detail: `p95 ${figure(quantile(times, 0.95))} ms, ${figure(characters / times.length / 1024)} KiB per answer, ${figure(rows.rows)} entries`
+    target: { bound: 'at most', value: TARGET_MS, of: 'measured' },
+    detail: `p95 ${figure(quantile(times, 0.95))} ms, ${figure(rows.rows)} entries`
   }
-}
-
-/** Returns seconds between one and nine minutes, where most times are. */
-function anyTime(random: () => number): string {
-  return (60 + random() * 480).toFixed(3)
-}
-
-function anyPlayer(random: () => number, { players, playerName }: SearchRows): string {
-  return playerName(Math.floor(random() * players))
 }

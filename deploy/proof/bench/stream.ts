@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { instantOf } from '@gamenet/schemas'
 import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
-import { mainThreadMs, processorMs, residentBytes } from './process-figures.js'
+import { mainThreadMs, residentBytes } from './process-figures.js'
 import { minuteNow, type QuietService, startQuietService } from './quiet-service.js'
 import type { ListenReply, ListenRequest } from './stream-listeners.js'
 
@@ -50,20 +50,17 @@ type Measured = Conditions & {
 async function idleAndFanOut(measured: Measured): Promise<Result[]> {
   const { service, listeners, note } = measured
   // A first event and 50 listeners, so that one-time costs of the stream are not attributed to listeners.
-  await importCounts(measured, 0, 1)
+  await importCount(measured, 0)
   await openListeners(measured, `${PATH}&after=start`, 50)
-  await service.metric(DELAY)
   const alone: number[] = []
-  for (let n = 1; n <= EVENTS; n += 1)
-    alone.push(await costOf(service, () => importCounts(measured, n, 1), mainThreadMs))
-  const delayAloneMs = 1000 * (await service.metric(DELAY)) - TIMER_MS
+  for (let n = 1; n <= EVENTS; n += 1) alone.push(await costOf(service, () => importCount(measured, n)))
   await pause(2000)
-  const quietMs = await costOf(service, () => pause(IDLE_MS), mainThreadMs)
+  const quietMs = await costOf(service, () => pause(IDLE_MS))
   const before = await residentBytes(service.pid)
   await openListeners(measured, PATH, listeners)
   await pause(2000)
   const bytes = ((await residentBytes(service.pid)) - before) / listeners
-  const idleMs = await costOf(service, () => pause(IDLE_MS), mainThreadMs)
+  const idleMs = await costOf(service, () => pause(IDLE_MS))
   note(`${listeners} listeners, ${figure(bytes / 1024)} KiB each`)
   const costs: number[] = []
   // Each read resets the maximum.
@@ -72,10 +69,10 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
   for (let n = 1; n <= EVENTS; n += 1) {
     const received = askAll(measured, { type: 'await', events: 1 })
     const written = async () => {
-      await importCounts(measured, 100 + n, 1)
+      await importCount(measured, 100 + n)
       await received
     }
-    costs.push(await costOf(service, written, mainThreadMs))
+    costs.push(await costOf(service, written))
     const instants = (await received).flatMap(({ receivedMs }) => receivedMs)
     const first = Math.min(...instants)
     spreads.push(...instants.map((ms) => ms - first))
@@ -114,8 +111,7 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
       what: 'event-loop delay meanwhile, maximum',
       measured: delayMs,
       unit: 'ms',
-      target: { bound: 'at most', value: 50, of: 'measured' },
-      detail: `${figure(delayAloneMs)} ms without listeners`
+      target: { bound: 'at most', value: 50, of: 'measured' }
     }
   ]
 }
@@ -129,7 +125,7 @@ async function latency(measured: Measured): Promise<Result[]> {
     const received = askAll(measured, { type: 'await', events: 1 })
     const state = { isImported: false }
     const unread = lastUnread(service.apiUrl, state)
-    await importCounts(measured, 300 + n, 1)
+    await importCount(measured, 300 + n)
     state.isImported = true
     const readableMs = await unread
     latencies.push(
@@ -164,12 +160,11 @@ async function lastUnread(apiUrl: string, state: { readonly isImported: boolean 
   }
 }
 
-async function importCounts({ service, directory }: Measured, minute: number, rows: number): Promise<void> {
-  const file = join(directory, `stream-${minute}.ndjson`)
-  const lines = Array.from({ length: rows }, (_, n) =>
-    JSON.stringify({ observedAt: instantOf(minuteNow() - 86_400_000 + (minute * 200 + n) * 1000), online: n })
-  )
-  await writeFile(file, lines.map((line) => `${line}\n`).join(''))
+/** Publishes one event, whose instant is `n` × 200 s from yesterday on. */
+async function importCount({ service, directory }: Measured, n: number): Promise<void> {
+  const file = join(directory, `stream-${n}.ndjson`)
+  const observedAt = instantOf(minuteNow() - 86_400_000 + n * 200_000)
+  await writeFile(file, `${JSON.stringify({ observedAt, online: 0 })}\n`)
   await service.importFile('network-count', file)
 }
 
@@ -188,12 +183,9 @@ async function askAll({ clients }: Measured, request: ListenRequest): Promise<Li
   )
 }
 
-async function costOf(
-  { pid }: QuietService,
-  work: () => Promise<unknown>,
-  timeOf: (pid: number) => Promise<number> = processorMs
-): Promise<number> {
-  const before = await timeOf(pid)
+/** Returns the processor time of the service's main thread during the work, ms. */
+async function costOf({ pid }: QuietService, work: () => Promise<unknown>): Promise<number> {
+  const before = await mainThreadMs(pid)
   await work()
-  return (await timeOf(pid)) - before
+  return (await mainThreadMs(pid)) - before
 }

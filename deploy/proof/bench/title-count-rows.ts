@@ -20,8 +20,6 @@ const LAST_MINUTE_MS = Date.UTC(2026, 0, 1) - 60_000
 const MINUTE_MS = 60_000
 
 export type TitleCountRows = {
-  /** The data directory. */
-  readonly path: string
   readonly titleIds: readonly string[]
   readonly rows: number
   /** Start of the first minute and end of the last, milliseconds since 1970. */
@@ -29,33 +27,25 @@ export type TitleCountRows = {
   readonly toMs: number
 }
 
-/** Opens the tables; fills them unless an earlier measurement of this run has. */
+/** Opens the tables and fills them. */
 export async function openTitleCountRows(conditions: Conditions): Promise<{ tables: ClickHouse } & TitleCountRows> {
   const { directory, scale, note } = conditions
-  const path = join(directory, 'title-count-rows')
   const minutes = scaled(YEAR_MINUTES, scale, 10_000)
   const toMs = LAST_MINUTE_MS + MINUTE_MS
   const fromMs = toMs - minutes * MINUTE_MS
   const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_07d0 + i * 41).toString(16))
-  const tables = await openFilledTables(path, async (tables) => {
+  const tables = await openFilledTables(join(directory, 'title-count-rows'), async (tables) => {
     note(`generating ${titleIds.length * minutes} rows of title_count`)
     for (let first = 0; first < TITLES; first += TITLES_AN_INSERT) {
       const count = Math.min(TITLES_AN_INSERT, TITLES - first)
       await tables.rebuild.execute(insertSql(titleIds.slice(first, first + count), first, fromMs, minutes))
     }
   })
-  return { tables, path, titleIds, rows: titleIds.length * minutes, fromMs, toMs }
+  return { tables, titleIds, rows: titleIds.length * minutes, fromMs, toMs }
 }
 
-/** SQL expressions of `minute` (0, 1, …) for the instants of scrapes, in ms. */
-export const SCHEDULES = {
-  /** On whole minutes: imports, and the demo's history. */
-  minutes: `toInt64(minute) * ${MINUTE_MS}`,
-  /** As our scheduler: one offset for all runs, and up to 0.2 s until the page has arrived. */
-  scrapes: `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`,
-  /** As a scheduler with a random delay of up to 3 s per run. */
-  jittered: `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + sipHash64(minute, 'jitter') % 3000 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`
-} as const
+/** The instant of a scrape, in ms: one offset for all runs of the schedule, and up to 0.2 s until the page has arrived. */
+const SCRAPE_MS = `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`
 
 function insertSql(titleIds: readonly string[], firstIndex: number, fromMs: number, minutes: number): string {
   const seeded = (name: string) => `cityHash64(index, minute, '${name}')`
@@ -67,7 +57,7 @@ function insertSql(titleIds: readonly string[], firstIndex: number, fromMs: numb
     `abs(positiveModulo(${walk} + ${wall}, 4 * ${wall}) - 2 * ${wall}) - ${wall}`
   return `
     INSERT INTO title_count__0 (title_id, ts, online, sessions, lobby_players, position)
-    SELECT title_id, fromUnixTimestamp64Milli(${fromMs} + ${SCHEDULES.scrapes}, 'UTC'), online,
+    SELECT title_id, fromUnixTimestamp64Milli(${fromMs} + ${SCRAPE_MS}, 'UTC'), online,
       intDiv(lobby_players + 3, 4 + index % 9), lobby_players, bitOr(bitShiftLeft(toUInt64(1), 48), minute * 200 + index)
     FROM (
       SELECT title_id, index, minute, online,

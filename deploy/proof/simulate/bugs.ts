@@ -81,188 +81,126 @@ export const NO_BUG: Bug = {
   hasBarrier: true
 }
 
-type Mistake = { readonly says: string; make(): Partial<Bug> }
+type Mistake = () => Partial<Bug>
 
 /** The mistakes that the simulator is proven to find, by name. */
 export const mistakes: Readonly<Record<string, Mistake>> = {
-  'commit-before-store': {
-    says: 'The loader stores the checkpoint before the rows.',
-    make: () => ({
-      loaderStore: (store) => laterThan(store, storeCheckpoints, ({ operation }) => operation === storeEvents)
-    })
+  /** The loader stores the checkpoint before the rows. */
+  'commit-before-store': () => ({
+    loaderStore: (store) => laterThan(store, storeCheckpoints, ({ operation }) => operation === storeEvents)
+  }),
+  /** Reading continues after the delivered messages, stored or not. */
+  'offset-resolved-early': () => {
+    const delivered = new Map<string, number>()
+    return { reader: (reader) => resolvedEarly(reader, delivered) }
   },
-  'offset-resolved-early': {
-    says: 'Reading continues after the delivered messages, stored or not.',
-    make: () => {
-      const delivered = new Map<string, number>()
-      return { reader: (reader) => resolvedEarly(reader, delivered) }
+  /** An insert with a known token is skipped, although the first one may have failed. */
+  'dedup-window': () => {
+    const tokens = new Set<string>()
+    return {
+      loaderStore: (store) =>
+        intercepted(store, async ({ operation, input, next }) => {
+          if (!INSERTS.has(operation)) return await next()
+          const token = operation.name + JSON.stringify(input, textOfBytes)
+          if (tokens.has(token)) return undefined
+          tokens.add(token)
+          return await next()
+        })
     }
   },
-  'dedup-window': {
-    says: 'An insert with a known token is skipped, although the first one may have failed.',
-    make: () => {
-      const tokens = new Set<string>()
-      return {
-        loaderStore: (store) =>
-          intercepted(store, async ({ operation, input, next }) => {
-            if (!INSERTS.has(operation)) return await next()
-            const token = operation.name + JSON.stringify(input, textOfBytes)
-            if (tokens.has(token)) return undefined
-            tokens.add(token)
-            return await next()
-          })
+  /** A dead letter that could not be stored is logged and dropped. */
+  'swallowed-failure': () => ({ loaderStore: (store) => swallowing(store, storeDeadLetters) }),
+  /** A rollup adds the events of a range to its buckets instead of recomputing them. */
+  'sum-over-increments': () => ({ folds: { 'title-count-hour': sumOfIncrements } }),
+  /** Rows have no version: the row that was stored last wins. */
+  'last-write-wins': () => {
+    const { version: _, ...latest } = TABLES.title_latest ?? { key: [] }
+    return { tables: { title_latest: latest } }
+  },
+  /** A projection stores its checkpoint before its rows. */
+  'checkpoint-before-rows': () => ({ runnerStore: (store) => laterThan(store, storeCheckpoints, isLast) }),
+  /** Readers are notified of a change before its rows are stored. */
+  'change-before-rows': () => ({ runnerStore: (store) => laterThan(store, storeChanges, isLast) }),
+  /** A change that could not be published is logged and dropped. */
+  'unpublished-change': () => ({ runnerStore: (store) => swallowing(store, storeChanges) }),
+  /** The version of a change is the clock, even if earlier versions are higher. */
+  'version-from-clock': () => ({ runnerStore: versionFromClock }),
+  /** Only the instant of an event is published as changed, not its hour. */
+  'narrow-touch': () => ({
+    projections: (projections) =>
+      projections.map((each) =>
+        each.name === 'title-count-hour' ? { ...each, touches: { ...each.touches, bucketMs: 1 } } : each
+      )
+  }),
+  /** The feed of changes is read up to the last loaded event, not up to the checkpoint of the fold. */
+  'feed-past-checkpoint': () => ({ readSide: pastCheckpoint }),
+  /** The cursor of the stream passes changes that are loaded but not folded yet. */
+  'stream-past-fold': () => ({ streamSide: loadedAsReadable }),
+  /** The relay deletes events from the outbox before the log has them. */
+  'relay-deletes-early': () => ({
+    relayedLog: (log) => ({
+      append: async (topic, messages) => {
+        log.append(topic, messages).catch(() => undefined)
       }
-    }
-  },
-  'swallowed-failure': {
-    says: 'A dead letter that could not be stored is logged and dropped.',
-    make: () => ({ loaderStore: (store) => swallowing(store, storeDeadLetters) })
-  },
-  'sum-over-increments': {
-    says: 'A rollup adds the events of a range to its buckets instead of recomputing them.',
-    make: () => ({ folds: { 'title-count-hour': sumOfIncrements } })
-  },
-  'last-write-wins': {
-    says: 'Rows have no version: the row that was stored last wins.',
-    make: () => {
-      const { version: _, ...latest } = TABLES.title_latest ?? { key: [] }
-      return { tables: { title_latest: latest } }
-    }
-  },
-  'checkpoint-before-rows': {
-    says: 'A projection stores its checkpoint before its rows.',
-    make: () => ({ runnerStore: (store) => laterThan(store, storeCheckpoints, isLast) })
-  },
-  'change-before-rows': {
-    says: 'Readers are notified of a change before its rows are stored.',
-    make: () => ({ runnerStore: (store) => laterThan(store, storeChanges, isLast) })
-  },
-  'unpublished-change': {
-    says: 'A change that could not be published is logged and dropped.',
-    make: () => ({ runnerStore: (store) => swallowing(store, storeChanges) })
-  },
-  'version-from-clock': {
-    says: 'The version of a change is the clock, even if earlier versions are higher.',
-    make: () => ({ runnerStore: versionFromClock })
-  },
-  'narrow-touch': {
-    says: 'Only the instant of an event is published as changed, not its hour.',
-    make: () => ({
-      projections: (projections) =>
-        projections.map((each) =>
-          each.name === 'title-count-hour' ? { ...each, touches: { ...each.touches, bucketMs: 1 } } : each
-        )
     })
-  },
-  'feed-past-checkpoint': {
-    says: 'The feed of changes is read up to the last loaded event, not up to the checkpoint of the fold.',
-    make: () => ({ readSide: pastCheckpoint })
-  },
-  'stream-past-fold': {
-    says: 'The cursor of the stream passes changes that are loaded but not folded yet.',
-    make: () => ({ streamSide: loadedAsReadable })
-  },
-  'relay-deletes-early': {
-    says: 'The relay deletes events from the outbox before the log has them.',
-    make: () => ({
-      relayedLog: (log) => ({
-        append: async (topic, messages) => {
-          log.append(topic, messages).catch(() => undefined)
-        }
-      })
+  }),
+  /** A page is compared with the board of the tables before these have all events that were published for it. */
+  'stale-board': () => ({
+    leases: (leases) => ({
+      ...leases,
+      acquire: async (count, options) =>
+        (await leases.acquire(count, options)).map((lease) => ({ ...lease, wasUnclean: false, appended: [] }))
     })
-  },
-  'stale-board': {
-    says: 'A page is compared with the board of the tables before these have all events that were published for it.',
-    make: () => ({
-      leases: (leases) => ({
-        ...leases,
-        acquire: async (count, options) =>
-          (await leases.acquire(count, options)).map((lease) => ({ ...lease, wasUnclean: false, appended: [] }))
-      })
+  }),
+  /** Entries that only changed their places are not published. */
+  'lost-rank': () => ({
+    publishedLog: (log) => ({
+      append: async (topic, messages) => {
+        const published = messages.filter(({ value }) => !value.includes('"changeType":"moved"'))
+        if (published.length > 0) await log.append(topic, published)
+      }
     })
-  },
-  'lost-rank': {
-    says: 'Entries that only changed their places are not published.',
-    make: () => ({
-      publishedLog: (log) => ({
-        append: async (topic, messages) => {
-          const published = messages.filter(({ value }) => !value.includes('"changeType":"moved"'))
-          if (published.length > 0) await log.append(topic, published)
-        }
-      })
-    })
-  },
-  'swap-before-catch-up': {
-    says: 'A swap does not wait until the events since the fill are consumed.',
-    make: () => ({ rebuildStore: notCaughtUp })
-  },
-  'old-tables-not-caught-up': {
-    says: 'After a swap the old tables get the checkpoints of the serving tables.',
-    make: () => ({ rebuildStore: unchangedCheckpoint })
-  },
-  'unannounced-late-batch': {
-    says: 'A retried dead letter is stored in its event table without a late batch.',
-    make: () => ({ retryStore: (store) => without(store, storeLateBatch) })
-  },
-  'retry-decided-first': {
-    says: 'A dead letter counts as retried before its event is stored.',
-    make: () => ({ retryStore: decidedFirst })
-  },
-  'undone-import-reloaded': {
-    says: 'A rebuild from the log also loads the events of undone imports.',
-    make: () => ({ rebuildStore: keepingUndone })
-  },
-  'reads-before-caught-up': {
-    says: 'Answers read the other generation before it has consumed all that answers have shown.',
-    make: () => ({ rebuildStore: headsUnread })
-  },
-  'pointer-before-heads': {
-    says: 'A pass reads the pointer before it reads how far the log is loaded.',
-    make: () => ({ runnerStore: stalePointers })
-  },
-  'reads-before-writes': {
-    says: 'Answers read the other generation before steps write it.',
-    make: () => ({ rebuildStore: readsFirst })
-  },
-  'reused-number': {
-    says: 'A generation gets the number of a dropped one.',
-    make: () => ({ rebuildStore: reusingNumbers })
-  },
-  'dropped-before-swap': {
-    says: 'The former generation is dropped when steps no longer write it, although answers still read it.',
-    make: () => ({ rebuildStore: droppedEarly })
-  },
-  'identity-without-counter': {
-    says: 'The identity of an answer has the versions of its data, but not the count of changes of `reads`.',
-    make: () => ({ identity: (query, _, versions) => identityOfAnswer(query, { counterOf: () => 0 }, versions) })
-  },
-  'loader-unbound': {
-    says: 'The loader stores into the generation that steps write now, from the position of another one.',
-    make: () => ({ loaderStore: alwaysCurrent })
-  },
-  'late-without-generation': {
-    says: 'A late batch that is consumed in one generation counts as consumed in all.',
-    make: () => ({ runnerStore: withoutGenerations, rebuildStore: withoutGenerations })
-  },
-  'half-adopted-pointers': {
-    says: 'A process adopts a changed pointer table by table.',
-    make: () => ({ readSide: halfAdopted() })
-  },
-  'erases-one-generation': {
-    says: 'A user is erased only from the generations that answers read.',
-    make: () => ({ erasureStore: erasedWhereRead })
-  },
-  'no-barrier': {
-    says: 'A statement reads what its replica has by now.',
-    make: () => ({ hasBarrier: false })
-  }
+  }),
+  /** A swap does not wait until the events since the fill are consumed. */
+  'swap-before-catch-up': () => ({ rebuildStore: notCaughtUp }),
+  /** After a swap the old tables get the checkpoints of the serving tables. */
+  'old-tables-not-caught-up': () => ({ rebuildStore: unchangedCheckpoint }),
+  /** A retried dead letter is stored in its event table without a late batch. */
+  'unannounced-late-batch': () => ({ retryStore: (store) => without(store, storeLateBatch) }),
+  /** A dead letter counts as retried before its event is stored. */
+  'retry-decided-first': () => ({ retryStore: decidedFirst }),
+  /** A rebuild from the log also loads the events of undone imports. */
+  'undone-import-reloaded': () => ({ rebuildStore: keepingUndone }),
+  /** Answers read the other generation before it has consumed all that answers have shown. */
+  'reads-before-caught-up': () => ({ rebuildStore: headsUnread }),
+  /** A pass reads the pointer before it reads how far the log is loaded. */
+  'pointer-before-heads': () => ({ runnerStore: stalePointers }),
+  /** Answers read the other generation before steps write it. */
+  'reads-before-writes': () => ({ rebuildStore: readsFirst }),
+  /** A generation gets the number of a dropped one. */
+  'reused-number': () => ({ rebuildStore: reusingNumbers }),
+  /** The former generation is dropped when steps no longer write it, although answers still read it. */
+  'dropped-before-swap': () => ({ rebuildStore: droppedEarly }),
+  /** The identity of an answer has the versions of its data, but not the count of changes of `reads`. */
+  'identity-without-counter': () => ({
+    identity: (query, _, versions) => identityOfAnswer(query, { counterOf: () => 0 }, versions)
+  }),
+  /** The loader stores into the generation that steps write now, from the position of another one. */
+  'loader-unbound': () => ({ loaderStore: alwaysCurrent }),
+  /** A late batch that is consumed in one generation counts as consumed in all. */
+  'late-without-generation': () => ({ runnerStore: withoutGenerations, rebuildStore: withoutGenerations }),
+  /** A process adopts a changed pointer table by table. */
+  'half-adopted-pointers': () => ({ readSide: halfAdopted() }),
+  /** A user is erased only from the generations that answers read. */
+  'erases-one-generation': () => ({ erasureStore: erasedWhereRead }),
+  /** A statement reads what its replica has by now. */
+  'no-barrier': () => ({ hasBarrier: false })
 }
 
 export function bugOf(name: string | undefined): Bug {
   if (name === undefined) return NO_BUG
   const mistake = mistakes[name]
-  if (mistake !== undefined) return { ...NO_BUG, ...mistake.make() }
+  if (mistake !== undefined) return { ...NO_BUG, ...mistake() }
   throw new Error(`Unknown bug ${JSON.stringify(name)}; expected one of ${Object.keys(mistakes).join(', ')}.`)
 }
 

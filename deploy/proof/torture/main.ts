@@ -24,7 +24,6 @@ const program = new Command('torture')
   .option('--seed <n>', 'seed of the kills and of the upstream pages; random unless given')
   .option('--directory <path>', 'directory for all data, which a further run can continue on; a new one unless given')
   .option('--rebuild-all', 'continue until every projection has been rebuilt and has served')
-  .option('--json', 'print one JSON document')
   .exitOverride(endOnWrongUsage)
   .parse()
 
@@ -34,7 +33,6 @@ type Options = {
   readonly seed?: string
   readonly directory?: string
   readonly rebuildAll?: boolean
-  readonly json?: boolean
 }
 const options = program.opts<Options>()
 const kills = wholeNumber('--kills', options.kills, 1_000_000)
@@ -51,7 +49,7 @@ const note = (sentence: string): void => {
 
 try {
   const report = await torture({ engines: options.engines, kills, rebuilt, seed, directory, note })
-  process.stdout.write(options.json === true ? `${JSON.stringify(report, null, 2)}\n` : textOf(report))
+  process.stdout.write(textOf(report))
   if (report.differences.length > 0) fail()
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)

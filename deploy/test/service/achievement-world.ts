@@ -300,7 +300,7 @@ export async function storedTables({ tables }: World): Promise<Map<string, strin
   return stored
 }
 
-const endLeases = (writes: Postgres) => writes.query("DELETE FROM work_lease")
+const endLeases = (writes: Postgres) => writes.query('DELETE FROM work_lease')
 
 /**
  * Runs steps in separate worlds, and compares the unlocks with a plain model: an achievement whose rule holds

@@ -179,6 +179,16 @@ export const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` }
 /** Returns the operations of a service that a test has started. */
 export const operationsAt = (operatorUrl: string) => operatorClient({ operatorUrl, operatorToken: OPERATOR_TOKEN })
 /** Few tests have a page for each game, or one of players; in the others these scrapes would fail. */
+/** The environment of a service that scrapes only on request, and whose upstream is unreachable. */
+export const ON_REQUEST: Environment = {
+  UPSTREAM_URL: 'http://127.0.0.1:9',
+  SCRAPE_NETWORK_SECONDS: '0',
+  SCRAPE_GAMES_SECONDS: '0',
+  SCRAPE_MATCHES_SECONDS: '0',
+  SCRAPE_BOARDS_SECONDS: '0',
+  SCRAPE_PLAYERS_SECONDS: '0'
+}
+
 const USUAL = {
   OPERATOR_TOKEN,
   DEMO: 'small',

@@ -34,7 +34,7 @@ export type ScrapedWorld = {
 
 export type ScrapingProcess = { readonly ingest: Ingest; readonly registry: Registry }
 
-/** The life of a process: every call to an engine passes through it. */
+/** The life of a process: every call to an engine passes through it, a statement that is executed under its text. */
 export type Life = { call<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> }
 
 const UNDISTURBED: Life = { call: (_, work) => work() }
@@ -57,7 +57,7 @@ export function lifeUntil(calls: number, isDone: boolean): Life & { isOver(): bo
 /** Returns an engine as a process sees it. */
 function living(tables: Tables, life: Life): Tables {
   return {
-    execute: (sql, parameters) => life.call('execute', () => tables.execute(sql, parameters)),
+    execute: (sql, parameters) => life.call(sql, () => tables.execute(sql, parameters)),
     rows: (sql, parameters) => life.call('rows', () => tables.rows(sql, parameters)),
     json: (sql, parameters) => life.call('json', () => tables.json(sql, parameters)),
     insert: (table, columns, body) => life.call(`insert ${table}`, () => tables.insert(table, columns, body))

@@ -3,10 +3,9 @@ import type { Metrics } from '../load/projector-metrics.js'
 
 type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
 
-/** Which projections do not run: paused ones, and failed ones, which are retried with growing delays. */
+/** The failed projections, which are retried with growing delays. */
 export class Failures {
   readonly #failed = new Map<string, Failure>()
-  readonly #paused = new Set<string>()
   readonly #metrics: Pick<Metrics, 'projectionFailing'>
   readonly #logger: Logger
   readonly #backoff: Backoff
@@ -17,33 +16,19 @@ export class Failures {
     this.#backoff = backoff
   }
 
-  pause(projection: string): void {
-    this.#paused.add(projection)
-  }
-
-  resume(projection: string): void {
-    this.#paused.delete(projection)
-    this.#failed.delete(projection)
-  }
-
-  isPaused(projection: string): boolean {
-    return this.#paused.has(projection)
-  }
-
   /** Why the projection failed last; undefined unless it waits for a retry. */
   reasonOf(projection: string): string | undefined {
     return this.#failed.get(projection)?.reason
   }
 
-  /** False while a projection is paused, or waits after a failure. */
+  /** False while a projection waits after a failure. */
   isDue(projection: string): boolean {
-    return !this.#paused.has(projection) && performance.now() >= (this.#failed.get(projection)?.retryAt ?? 0)
+    return performance.now() >= (this.#failed.get(projection)?.retryAt ?? 0)
   }
 
   /** Time until the next retry in ms; infinite if none is due. */
   msToRetry(): number {
-    const waiting = [...this.#failed].filter(([projection]) => !this.#paused.has(projection))
-    return Math.min(...waiting.map(([, { retryAt }]) => retryAt - performance.now()))
+    return Math.min(...[...this.#failed.values()].map(({ retryAt }) => retryAt - performance.now()))
   }
 
   /** Lets the next pass retry these without a delay. */

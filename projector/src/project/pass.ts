@@ -74,11 +74,6 @@ export class Pass {
     return this.#current
   }
 
-  /** Whether the last pass left some topics to other projectors. */
-  get isDivided(): boolean {
-    return this.#current?.projections.some(({ from }) => !this.#own.has(from.name)) === true
-  }
-
   /** Whether the last pass left a projection to another projector. */
   isElsewhere(projection: string): boolean {
     return (

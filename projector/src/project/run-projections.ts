@@ -24,9 +24,6 @@ const POLL_MS = 1000
 const BUSY_SPACING_MS = 1000
 const BUSY_SPACING_PASSES = 4
 
-/** Delay of a pass for what other processes load of the same topic, which they notify nobody of. */
-const SETTLE_MS = 200
-
 export type RunnerOptions = PassNeeds & {
   /** Cross-process lock; set when several projectors run. */
   readonly passLock?: PassLock
@@ -44,7 +41,7 @@ export type ProjectionState = {
    * `outdated`: an earlier version has filled its tables, or those that it reads; `damaged`: rows of these may be
    * missing. A rebuild replaces them. `elsewhere`: another projector runs it.
    */
-  readonly state: 'running' | 'failing' | 'paused' | 'elsewhere' | Idle['state']
+  readonly state: 'running' | 'failing' | 'elsewhere' | Idle['state']
   /** Why it does not run, else null. */
   readonly reason: string | null
 }
@@ -131,15 +128,6 @@ export class ProjectionRunner {
     this.wake()
   }
 
-  pause(projection: string): void {
-    this.#failures.pause(projection)
-  }
-
-  resume(projection: string): void {
-    this.#failures.resume(projection)
-    this.wake()
-  }
-
   /** The checkpoints that the last pass read and reached, including the loader's; empty before the first pass. */
   get checkpoints(): Checkpoints {
     return this.#pass.checkpoints ?? new Checkpoints()
@@ -156,7 +144,6 @@ export class ProjectionRunner {
   }
 
   state(projection: string): ProjectionState {
-    if (this.#failures.isPaused(projection)) return { state: 'paused', reason: null }
     const [, idle] = [...(this.#pass.current?.idle ?? [])].find(([{ name }]) => name === projection) ?? []
     if (idle !== undefined) return idle
     const reason = this.#failures.reasonOf(projection) ?? this.#trouble
@@ -173,8 +160,6 @@ export class ProjectionRunner {
       const passedAt = performance.now()
       this.#options.onPass()
       await this.#sleep(waitMs)
-      // What others load at the same time is read in the same pass.
-      if (this.#pass.isDivided) await pause(SETTLE_MS, this.#stop.signal)
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
         await pause(BUSY_SPACING_MS / 40, this.#stop.signal)

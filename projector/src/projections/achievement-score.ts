@@ -1,6 +1,7 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
+import { sqlProjection } from './sql-projection.js'
 
 const TOUCHED = 'SELECT e.user_key FROM {event_achievement_unlock: Identifier} AS e WHERE {range}'
 
@@ -12,10 +13,9 @@ const select = `
   GROUP BY u.user_key`
 
 /** The totals of the touched users' unlocks; the name is spelt as in the newest of them. */
-export const achievementScore: Projection = {
+export const achievementScore = sqlProjection({
   name: 'achievement-score',
   from: achievementUnlockTopic,
-  into: 'achievement_score',
   columns: ['user_key', 'username', 'score', 'achievements', 'version'],
   after: achievementUnlock.name,
   select,
@@ -26,4 +26,4 @@ export const achievementScore: Projection = {
     LEFT JOIN (SELECT a.* FROM {achievement_score: Identifier} AS a FINAL WHERE a.user_key IN (${TOUCHED})) AS s
     ON s.user_key = n.user_key`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
-}
+})

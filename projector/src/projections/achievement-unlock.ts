@@ -1,15 +1,11 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
+import { rowPerEvent } from './sql-projection.js'
 
 /** Unlocks by user: of several events of a user and achievement the first one in the log counts. */
-export const achievementUnlock: Projection = {
+export const achievementUnlock = rowPerEvent({
   name: 'achievement-unlock',
   from: achievementUnlockTopic,
-  into: 'achievement_unlock',
   columns: ['user_key', 'achievement_id', 'username', 'points', 'ts', 'age'],
-  select: `
-    SELECT e.user_key, e.achievement_id, e.username, e.points, e.observed_at, bitNot(e.position)
-    FROM {event_achievement_unlock: Identifier} AS e
-    WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
-}
+})

@@ -1,15 +1,12 @@
 import { importRetractionTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
+import { rowPerEvent } from './sql-projection.js'
 
 /** All undone imports. */
-export const importRetraction: Projection = {
+export const importRetraction = rowPerEvent({
   name: 'import-retraction',
   from: importRetractionTopic,
-  into: 'import_retraction',
   columns: ['import_id', 'topic', 'ts', 'position'],
-  select: `
-    SELECT e.retracted_import_id, e.topic, e.observed_at, e.position
-    FROM {event_import_retraction: Identifier} AS e
-    WHERE {range}`,
+  values: { import_id: 'e.retracted_import_id' },
   touches: { key: 'e.retracted_import_id', bucketMs: INSTANT_MS }
-}
+})

@@ -1,16 +1,16 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
+import { sqlProjection } from './sql-projection.js'
 
 /** The key of an event's board, as in `boardKey` of the schemas. */
 export const BOARD_KEY = `concat(e.title_id, '/', toString(e.leaderboard_id))`
 export const BOARD_COLUMNS = { title_id: 'String', leaderboard_id: 'UInt32' } as const
 
 /** Every state of every entry: one row per entry, instant and content, at the position of its first publication. */
-export const leaderboardHistory: Projection = {
+export const leaderboardHistory = sqlProjection({
   name: 'leaderboard-history',
   version: 2,
   from: leaderboardEntryTopic,
-  into: 'leaderboard_history',
   columns: [
     ...['title_id', 'leaderboard_id', 'player', 'occurrence', 'ts', 'content', 'player_key', 'is_gone', 'rating'],
     ...['time_ms', 'is_ascending', 'stated_rank', 'ord', 'step', 'details', 'epoch', 'partition', 'offset']
@@ -25,4 +25,4 @@ export const leaderboardHistory: Projection = {
     FROM {event_leaderboard_entry: Identifier} AS e
     WHERE {range}`,
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS }
-}
+})

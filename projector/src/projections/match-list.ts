@@ -1,24 +1,19 @@
 import { matchListTopic } from '@gamenet/schemas'
-import { HOUR_MS, INSTANT_MS, type Projection } from '../store/projection.js'
+import { HOUR_MS, INSTANT_MS } from '../store/projection.js'
+import { rowPerEvent, sqlProjection } from './sql-projection.js'
 
 /** One row per title and instant; a later list of the same instant replaces the whole row. */
-export const matchList: Projection = {
+export const matchList = rowPerEvent({
   name: 'match-list',
   from: matchListTopic,
-  into: 'match_list',
   columns: ['title_id', 'ts', 'hosts', 'players', 'max_players', 'position'],
-  select: `
-    SELECT e.title_id, e.observed_at, e.hosts, e.players, e.max_players, e.position
-    FROM {event_match_list: Identifier} AS e
-    WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
-}
+})
 
 /** The newest list of each title: the newest instant wins, of equal instants the later event. */
-export const matchLatest: Projection = {
+export const matchLatest = sqlProjection({
   name: 'match-latest',
   from: matchListTopic,
-  into: 'match_latest',
   columns: ['title_id', 'ts', 'hosts', 'players', 'max_players', 'version'],
   select: `
     SELECT t.title_id, t.newest.1, t.newest.2, t.newest.3, t.newest.4, t.version
@@ -29,13 +24,12 @@ export const matchLatest: Projection = {
       WHERE {range}
       GROUP BY e.title_id) AS t`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
-}
+})
 
 /** The (title, hour) buckets that events touched: `lobbies_max_at` is the first instant of the most lobbies. */
-export const matchListHour: Projection = {
+export const matchListHour = sqlProjection({
   name: 'match-list-hour',
   from: matchListTopic,
-  into: 'match_list_hour',
   columns: ['title_id', 'hour', 'lists', 'lobbies', 'players', 'lobbies_max', 'lobbies_max_at', 'position'],
   after: matchList.name,
   select: `
@@ -46,4 +40,4 @@ export const matchListHour: Projection = {
       SELECT e.title_id, toStartOfHour(e.observed_at) FROM {event_match_list: Identifier} AS e WHERE {range})
     GROUP BY m.title_id, toStartOfHour(m.ts)`,
   touches: { key: 'e.title_id', bucketMs: HOUR_MS }
-}
+})

@@ -1,11 +1,11 @@
 import { networkCountTopic } from '@gamenet/schemas'
-import { HOUR_MS, INSTANT_MS, type Projection } from '../store/projection.js'
+import { HOUR_MS, INSTANT_MS } from '../store/projection.js'
+import { sqlProjection } from './sql-projection.js'
 
 /** One row per metric and instant. A count that the event lacks changes nothing. */
-export const networkCount: Projection = {
+export const networkCount = sqlProjection({
   name: 'network-count',
   from: networkCountTopic,
-  into: 'network_count',
   columns: ['metric', 'ts', 'value', 'position'],
   select: `
     SELECT m.1, e.observed_at, assumeNotNull(m.2), e.position
@@ -13,13 +13,12 @@ export const networkCount: Projection = {
     ARRAY JOIN [('registered', e.registered), ('online', e.online), ('lobbies', e.lobbies)] AS m
     WHERE {range} AND m.2 IS NOT NULL`,
   touches: { key: `'*'`, bucketMs: INSTANT_MS }
-}
+})
 
 /** The hours that events touched, of every metric: `max_at` is the first instant of the maximum. */
-export const networkCountHour: Projection = {
+export const networkCountHour = sqlProjection({
   name: 'network-count-hour',
   from: networkCountTopic,
-  into: 'network_count_hour',
   columns: ['metric', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'last', 'last_at', 'position'],
   after: networkCount.name,
   select: `
@@ -30,4 +29,4 @@ export const networkCountHour: Projection = {
       WHERE {range})
     GROUP BY c.metric, toStartOfHour(c.ts)`,
   touches: { key: `'*'`, bucketMs: HOUR_MS }
-}
+})

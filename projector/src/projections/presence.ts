@@ -1,24 +1,19 @@
 import { PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
-import { DAY_MS, INSTANT_MS, type Projection } from '../store/projection.js'
+import { DAY_MS, INSTANT_MS } from '../store/projection.js'
+import { rowPerEvent, sqlProjection } from './sql-projection.js'
 
 /** One row per user and instant; of two sightings of one instant the later event counts. */
-export const presence: Projection = {
+export const presence = rowPerEvent({
   name: 'presence',
   from: presenceTopic,
-  into: 'presence',
   columns: ['user_key', 'ts', 'is_online', 'game', 'period_s', 'position'],
-  select: `
-    SELECT e.user_key, e.observed_at, e.is_online, e.game, e.period_s, e.position
-    FROM {event_presence: Identifier} AS e
-    WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
-}
+})
 
 /** One row per user and field, each from the newest sighting with that field. */
-export const presenceLatest: Projection = {
+export const presenceLatest = sqlProjection({
   name: 'presence-latest',
   from: presenceTopic,
-  into: 'presence_latest',
   columns: ['user_key', 'field', 'value', 'value_key', 'ts', 'version'],
   select: `
     SELECT f.user_key, f.field, f.newest.1, f.newest.2, f.newest.3, f.version
@@ -36,20 +31,19 @@ export const presenceLatest: Projection = {
       WHERE {range}
       GROUP BY user_key, field) AS f`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
-}
+})
 
 /** All gamertags of each user. */
-export const userGamertag: Projection = {
+export const userGamertag = sqlProjection({
   name: 'user-gamertag',
   from: presenceTopic,
-  into: 'user_gamertag',
   columns: ['gamertag_key', 'user_key'],
   select: `
     SELECT DISTINCT e.gamertag_key, e.user_key
     FROM {event_presence: Identifier} AS e
     WHERE {range} AND e.gamertag != ''`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
-}
+})
 
 /** The longest interval that counts: a sighting changes play time within this distance, in whole days. */
 const REACH_DAYS = Math.ceil((3 * PRESENCE_PERIOD_SECONDS_MAX) / 86_400)
@@ -72,10 +66,9 @@ const SECONDS = `toUInt32(greatest(0,
  * A bucket depends on all sightings within reach of its day, so its version is the newest position of these, whether
  * they count in it or not: the version of only those that count could fall when a new sighting ends an interval.
  */
-export const presenceDay: Projection = {
+export const presenceDay = sqlProjection({
   name: 'presence-day',
   from: presenceTopic,
-  into: 'presence_day',
   columns: ['user_key', 'day', 'sightings', 'online_sightings', 'last_at', 'seconds', 'position'],
   after: presence.name,
   select: `
@@ -120,4 +113,4 @@ export const presenceDay: Projection = {
     WHERE b.is_touched`,
   voids: { presence_day: 'r.sightings = 0 AND empty(r.seconds)' },
   touches: { key: 'e.user_key', bucketMs: DAY_MS, reachMs: REACH_DAYS * DAY_MS }
-}
+})

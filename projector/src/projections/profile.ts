@@ -1,11 +1,11 @@
 import { profileTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
+import { rowPerEvent } from './sql-projection.js'
 
 /** The newest state of every profile, by the write side's revision. */
-export const profile: Projection = {
+export const profile = rowPerEvent({
   name: 'profile',
   from: profileTopic,
-  into: 'profile',
   columns: [
     'user_key',
     'username',
@@ -21,10 +21,6 @@ export const profile: Projection = {
     'ts',
     'revision'
   ],
-  select: `
-    SELECT e.user_key, e.username, e.avatar_url, e.avatar_hue, e.chat_profile_url, e.display_name_override,
-      e.linked_gamertag, e.linked_gamertag_key, e.console_verified, e.bio, e.social_links, e.observed_at, e.revision
-    FROM {event_profile: Identifier} AS e
-    WHERE {range}`,
+  values: { gamertag_key: 'e.linked_gamertag_key' },
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
-}
+})

@@ -1,7 +1,8 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
 import { leaderboardEntry } from './leaderboard-entry.js'
 import { BOARD_COLUMNS, BOARD_KEY } from './leaderboard-history.js'
+import { sqlProjection } from './sql-projection.js'
 
 const liveWhere = (condition: string) => `
   SELECT assumeNotNull(k.time_ms), k.title_id, k.leaderboard_id, k.player, k.occurrence, true AS is_live, k.rank,
@@ -18,10 +19,9 @@ const touchedOf = (row: string) =>
  * The entries of the touched boards by their times, each with what a search shows of it: one read of a search instead
  * of another one of each found entry. A time that a touched entry had before is no longer live.
  */
-export const timedEntry: Projection = {
+export const timedEntry = sqlProjection({
   name: 'timed-entry',
   from: leaderboardEntryTopic,
-  into: 'timed_entry',
   columns: ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence', 'is_live', 'rank', 'rating', 'version'],
   after: leaderboardEntry.name,
   key: BOARD_COLUMNS,
@@ -39,4 +39,4 @@ export const timedEntry: Projection = {
   selectSlice: liveWhere('{slice}'),
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true },
   voids: { timed_entry: 'NOT r.is_live' }
-}
+})

@@ -1,27 +1,22 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { DAY_MS, HOUR_MS, INSTANT_MS, type Projection } from '../store/projection.js'
+import { DAY_MS, HOUR_MS, INSTANT_MS } from '../store/projection.js'
+import { rowPerEvent, sqlProjection } from './sql-projection.js'
 
 /** One row per title and instant; a later event of the same instant replaces the whole row. */
-export const titleCount: Projection = {
+export const titleCount = rowPerEvent({
   name: 'title-count',
   from: titleCountTopic,
-  into: 'title_count',
   columns: ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'position'],
-  select: `
-    SELECT e.title_id, e.observed_at, e.online, e.sessions, e.lobby_players, e.position
-    FROM {event_title_count: Identifier} AS e
-    WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
-}
+})
 
 /**
  * The newest counts of each title, imported ones separate from scraped ones: the newest instant wins, of equal instants
  * the later event.
  */
-export const titleLatest: Projection = {
+export const titleLatest = sqlProjection({
   name: 'title-latest',
   from: titleCountTopic,
-  into: 'title_latest',
   columns: ['imported', 'title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version'],
   select: `
     SELECT t.imported, t.title_id, t.newest.1, t.newest.2, t.newest.3, t.newest.4, t.version
@@ -32,7 +27,7 @@ export const titleLatest: Projection = {
       WHERE {range}
       GROUP BY imported, e.title_id) AS t`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
-}
+})
 
 /** PREWHERE filters by key before `FINAL` merges, and by hour alone first. */
 const fromCounts = (condition: string) => `
@@ -56,11 +51,10 @@ const fromCounts = (condition: string) => `
  *
  * Other ranges, and late events, which are followed by others in their hours: from `title_count`.
  */
-export const titleCountHour: Projection = {
+export const titleCountHour = sqlProjection({
   name: 'title-count-hour',
   version: 2,
   from: titleCountTopic,
-  into: 'title_count_hour',
   columns: ['title_id', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'position'],
   after: titleCount.name,
   select: `
@@ -88,13 +82,12 @@ export const titleCountHour: Projection = {
     ${fromCounts('WHERE NOT is_short')}`,
   selectWhenLate: fromCounts(''),
   touches: { key: 'e.title_id', bucketMs: HOUR_MS }
-}
+})
 
 /** The touched (title, UTC day) buckets, computed from hours; an hour is active if it has a sample above 0. */
-export const titleCountDay: Projection = {
+export const titleCountDay = sqlProjection({
   name: 'title-count-day',
   from: titleCountTopic,
-  into: 'title_count_day',
   columns: ['day', 'title_id', 'min', 'max', 'max_at', 'sum', 'samples', 'active_hours', 'position'],
   after: titleCountHour.name,
   select: `
@@ -105,4 +98,4 @@ export const titleCountDay: Projection = {
       SELECT e.title_id, toDate(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
     GROUP BY toDate(h.hour), h.title_id`,
   touches: { key: 'e.title_id', bucketMs: DAY_MS }
-}
+})

@@ -1,11 +1,11 @@
 import { titleTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../store/projection.js'
+import { INSTANT_MS } from '../store/projection.js'
+import { sqlProjection } from './sql-projection.js'
 
 /** One row per title and field that a source knew: per field the newest instant wins. */
-export const title: Projection = {
+export const title = sqlProjection({
   name: 'title',
   from: titleTopic,
-  into: 'title',
   columns: ['title_id', 'field', 'value', 'name_key', 'version'],
   select: `
     SELECT e.title_id, f.1, assumeNotNull(f.2), if(f.1 = 'name', e.name_key, ''), e.version
@@ -15,4 +15,4 @@ export const title: Projection = {
       ('image', e.image), ('product_code', e.product_code), ('features', e.features)] AS f
     WHERE {range} AND f.2 IS NOT NULL`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
-}
+})

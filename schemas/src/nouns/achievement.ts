@@ -27,6 +27,13 @@ const shown = {
   image_url: z.string().nullable().describe('Absolute address of the picture of its game.')
 }
 
+const shownGroup = {
+  groupId: z.string(),
+  displayName: z.string(),
+  titleId: z.string().nullable(),
+  imageUrl: Image
+}
+
 /** The public form of an achievement. */
 export const VeiledAchievement = z.object(shown)
 export type VeiledAchievement = z.infer<typeof VeiledAchievement>
@@ -37,10 +44,7 @@ export const AchievementCatalog = z
     achievements: z.array(z.object({ ...shown, unlock_count: Count.describe('Number of users who have it.') })),
     groups: z.array(
       z.object({
-        groupId: z.string(),
-        displayName: z.string(),
-        titleId: z.string().nullable(),
-        imageUrl: Image,
+        ...shownGroup,
         totalCount: Count,
         totalPoints: Count
       })
@@ -64,10 +68,7 @@ export const UserAchievements = z
       .describe('The unlocked achievements, newest first.'),
     groups: z.array(
       z.object({
-        groupId: z.string(),
-        displayName: z.string(),
-        titleId: z.string().nullable(),
-        imageUrl: Image,
+        ...shownGroup,
         unlockedCount: Count,
         totalCount: Count,
         earnedPoints: Count,

@@ -1,15 +1,12 @@
 import { z } from 'zod'
 import { ShownInstant } from '../values/instant.js'
 import { Count } from './count.js'
+import { shownBoard } from './shown-measure.js'
 
 /** The answer of `getLeaderboardDays`. */
 export const LeaderboardDays = z
   .object({
-    titleId: z.string(),
-    gameName: z.string(),
-    leaderboardId: z.string(),
-    name: z.string().describe('"" when only entries of the board are known.'),
-    listed: z.boolean().describe('Whether the game still lists the board.'),
+    ...shownBoard,
     firstSeenAt: ShownInstant.describe('When a list or an entry first mentioned the board.'),
     days: z.array(
       z

@@ -4,7 +4,7 @@ import { TitleId } from '../values/title-id.js'
 import { topic } from '../wire/topic.js'
 import { Count } from './count.js'
 import { boardKey, LeaderboardId } from './leaderboard.js'
-import { shownMeasure } from './shown-measure.js'
+import { shownBoard, shownMeasure } from './shown-measure.js'
 
 /** Changes of an entry that a board's followers see: it came, its rating changed, it left. */
 export const BOARD_CHANGES = ['new', 'updated', 'removed'] as const
@@ -74,11 +74,7 @@ export const LeaderboardRow = z
 /** The answer of `getLeaderboard`. */
 export const Leaderboard = z
   .object({
-    titleId: z.string(),
-    gameName: z.string(),
-    leaderboardId: z.string(),
-    name: z.string().describe('"" when only entries of the board are known.'),
-    listed: z.boolean().describe('Whether the game still lists the board.'),
+    ...shownBoard,
     asOf: ShownInstant.optional().describe('The requested instant; absent: now.'),
     knownAt: ShownInstant.optional().describe('The requested instant of recording; absent: now.'),
     total: Count.describe('Number of entries of the complete board.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ShownInstant } from '../values/instant.js'
 import { Count } from './count.js'
-import { shownMeasure, shownPlace } from './shown-measure.js'
+import { shownBoard, shownMeasure, shownPlace } from './shown-measure.js'
 
 /** One reign of a board's record: the holder, from when to when. */
 export const RecordReign = z
@@ -21,11 +21,7 @@ export const RecordReign = z
 /** The answer of `getLeaderboardRecords`. */
 export const LeaderboardRecords = z
   .object({
-    titleId: z.string(),
-    gameName: z.string(),
-    leaderboardId: z.string(),
-    name: z.string().describe('"" when only entries of the board are known.'),
-    listed: z.boolean(),
+    ...shownBoard,
     knownAt: ShownInstant.optional().describe('The requested instant of recording; absent: now.'),
     total: Count.describe('Number of reigns of the board.'),
     records: z.array(RecordReign)

@@ -10,6 +10,15 @@ export const shownMeasure = {
   isTime: z.boolean()
 }
 
+/** A board: the first fields of answers about one. */
+export const shownBoard = {
+  titleId: z.string(),
+  gameName: z.string(),
+  leaderboardId: z.string(),
+  name: z.string().describe('"" when only entries of the board are known.'),
+  listed: z.boolean().describe('Whether the game still lists the board.')
+}
+
 /** Board and name of an entry: fields of answers. */
 export const shownPlace = {
   titleId: z.string(),

@@ -6,7 +6,13 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { type Mutex, withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/operate/restore/restore.js'
-import { type Environment, type Launched, launchGamenet, type Running } from '../../../test/service/gamenet.js'
+import {
+  type Environment,
+  type Launched,
+  launchGamenet,
+  ON_REQUEST,
+  type Running
+} from '../../../test/service/gamenet.js'
 import { comparedWhenStopped, scrapedOften, scrapeToEnd, untilCaughtUp } from '../embedded.js'
 import { type Facts, openFacts } from '../facts.js'
 import { type Load, startLoad } from '../load.js'
@@ -74,16 +80,6 @@ const LOOK_MS = 5
 const LOG_CHARACTERS = 3000
 /** Above the number of cuts of a life. */
 const STATE_NUMBERS = 1000
-/** A service that recovers a state gets no new input. */
-const SILENT = {
-  SCRAPE_NETWORK_SECONDS: '0',
-  SCRAPE_GAMES_SECONDS: '0',
-  SCRAPE_MATCHES_SECONDS: '0',
-  SCRAPE_BOARDS_SECONDS: '0',
-  SCRAPE_PLAYERS_SECONDS: '0',
-  UPSTREAM_URL: 'http://127.0.0.1:9'
-}
-
 /** The plan of a cut, or of a state before it. */
 export function planOf(seed: number, number: number, activity: Activity, states = 0): Plan {
   const [how, torn] = [chance(seed, number, 401), wholeChance(6, seed, number, 402)]
@@ -165,7 +161,7 @@ export async function recover(
   const facts = openFacts(directory, plan.seed, 'embedded')
   const place = { disk, directory }
   const data = join(disk.path, 'data')
-  const environment = { ...SILENT, DATA_DIR: data, AUTH_URL: auth.url }
+  const environment = { ...ON_REQUEST, DATA_DIR: data, AUTH_URL: auth.url }
   disk.mount()
   try {
     const service = await started(place, environment)

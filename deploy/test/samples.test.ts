@@ -226,7 +226,9 @@ async function textOf(url: string): Promise<string> {
   return await (await fetch(url)).text()
 }
 
-const pathOf = (path: string) => fileURLToPath(new URL(path, ROOT))
+function pathOf(path: string): string {
+  return fileURLToPath(new URL(path, ROOT))
+}
 
 async function shell(directory: string, environment: Readonly<Record<string, string>>, text: string): Promise<Ran> {
   return run('bash', ['--norc', '-c', SHELL + text], {

@@ -54,6 +54,7 @@ async function filesIn(folder: string) {
 }
 
 const QUIET = {
+  UPSTREAM_URL: 'http://127.0.0.1:9',
   ...{ SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0', SCRAPE_MATCHES_SECONDS: '0' },
   ...{ SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
 }

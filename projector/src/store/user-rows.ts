@@ -122,8 +122,13 @@ export const readRunningInserts = operation('reads running inserts', async (tabl
   return rows.map(({ id }) => String(id))
 })
 
-/** Settings that tables have while a user is erased. */
-export const OLD_PARTS_SETTINGS = ['old_parts_lifetime', 'merge_tree_clear_old_parts_interval_seconds']
+/** Settings that tables have while a user is erased. Replicas look for old parts by the last two. */
+export const OLD_PARTS_SETTINGS = [
+  'old_parts_lifetime',
+  'merge_tree_clear_old_parts_interval_seconds',
+  'cleanup_delay_period',
+  'max_cleanup_delay_period'
+]
 
 /**
  * Lets the engine delete replaced parts of a table after a second; by default minutes, in case the machine fails before

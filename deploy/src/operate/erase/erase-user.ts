@@ -34,7 +34,7 @@ export type EraseNeeds = {
   readonly signal: AbortSignal
   /** Default: {@link SEAL_KEY_CACHE_MS}. */
   readonly keyCacheMs?: number
-  /** Longest wait for the files of replaced parts. Default: a minute. */
+  /** Longest wait for the files of replaced parts. Default: seven minutes. */
   readonly oldPartsMs?: number
 }
 

@@ -42,6 +42,47 @@ test('halfway through a fill the estimate is within a quarter of the actual time
   t.end()
 })
 
+/** Instants at which slices end: two are read at once, and one at a time is folded. */
+function endsOf(slices: number, { read, fold }: { readonly read: number; readonly fold: number }): number[] {
+  const ends: number[] = []
+  for (let n = 0; n < slices; n += 1) ends.push(Math.max((ends[n - 2] ?? 0) + read, ends[n - 1] ?? 0) + fold)
+  return ends
+}
+
+test('from the second of slices that are filled two at once, the estimate is within a quarter of the actual time', (t) => {
+  const Slice = fc.record({ read: fc.integer({ min: 1, max: 30 }), fold: fc.integer({ min: 0, max: 30 }) })
+  fc.assert(
+    fc.property(fc.integer({ min: 8, max: 40 }), Slice, (slices, slice) => {
+      const estimate = new Estimate({ a: 1 }, ['a'])
+      const ends = endsOf(slices, slice)
+      const whole = ends.at(-1) ?? 0
+      return ends.every((end, n) => {
+        estimate.add('a', 500_000, end - (ends[n - 1] ?? 0), end * 1000)
+        const estimated = end + estimate.secondsFor(new Map([['a', (slices - n - 1) * 500_000]]))
+        return Math.abs(estimated - whole) <= whole * (n === 0 ? 0.5 : 0.25)
+      })
+    }),
+    { seed: 1 }
+  )
+  t.pass('whatever reading and folding take')
+  t.end()
+})
+
+test('at a rate each projection takes the longer of its work and its events, and a wait has its length at this rate', (t) => {
+  const estimate = new Estimate({ slow: 0.01, fast: 0.0001 })
+  const left = new Map([
+    ['slow', 1000],
+    ['fast', 9000]
+  ])
+  t.equal(estimate.remaining(left, 0, 1000), 19)
+  t.equal(estimate.remaining(left, 0, 10), 1000)
+  estimate.owed = 500
+  t.equal(estimate.remaining(left, 0, 1000), 19.5)
+  t.equal(estimate.remaining(left, 0, 10), 1050)
+  t.ok(Math.abs(estimate.remaining(left, 0) - 10.9) < 1e-9, 'no rate')
+  t.end()
+})
+
 test('work without a sample is estimated from its own steps, and corrects no other estimate', (t) => {
   const estimate = new Estimate({ b: 1e-6 })
   const left = new Map([

@@ -15,7 +15,14 @@ import { type Query, query, rowsOf } from '../queries/query.js'
 import { newestTitleCounts } from '../queries/title-count.js'
 import type { StreamedTables } from '../read-tables.js'
 import { parseInput } from '../request/parameters.js'
-import { type AnswerContext, type Dependency, type Endpoint, openListAge, type ResolveContext } from './endpoint.js'
+import {
+  type AnswerContext,
+  type Dependency,
+  type Endpoint,
+  openListAge,
+  pathParameters,
+  type ResolveContext
+} from './endpoint.js'
 
 /*
  * subject    rows that differ, as the projector groups them: those of a player on a board, of a title on a day
@@ -64,7 +71,6 @@ type Needs = {
   readonly foldRecords: AnswerContext['foldRecords']
   /** Most answers that are computed. */
   readonly candidatesMax: number
-  readonly signal: AbortSignal
 }
 
 /**
@@ -83,11 +89,10 @@ export async function changedAnswers(
     for (const endpoint of needs.endpoints.filter((each) => kindOf(each) === key.kind)) {
       const own = parametersOf(endpoint, key)
       const reads = [...(await before.reads(endpoint, own)), ...(await after.reads(endpoint, own))]
-      if (!parts.touch(reads)) continue
       const subjects = parts.of(key, reads)
+      if (subjects === undefined) continue
       for (const query of variantsOf(endpoint, subjects, needs.clock.nowMs)) {
         if (compared === needs.candidatesMax) return { answers: ranked(answers), compared, isComplete: false }
-        needs.signal.throwIfAborted()
         compared += 1
         if (!(await differ(before, after, endpoint, { ...own, ...query }))) continue
         const url = urlOf(endpoint, own, query)
@@ -122,20 +127,19 @@ type Given = Readonly<Record<string, unknown>>
 /** The answers of one state of the tables at one instant. */
 class AnswersOf {
   readonly #needs: Needs
-  readonly #context: Omit<AnswerContext, 'positions'>
-  readonly serving: ServingTables
+  readonly #context: AnswerContext
 
   constructor(needs: Needs, serving: ServingTables) {
     this.#needs = needs
-    this.serving = serving
     const now = () => needs.clock.nowMs
     const cached = { tables: needs.tables, versionOf: () => 0, now }
     const [catalog, playersChecked] = [catalogCache(cached), playersCheckCache(cached)]
     this.#context = {
       tables: withServing(needs.tables, serving),
+      positions: (names) => needs.positions(serving, names),
       foldRecords: needs.foldRecords,
       writes: needs.writes,
-      signal: needs.signal,
+      signal: new AbortController().signal,
       catalog: () => catalog.newest(serving),
       boards: () => catalog.boards(serving),
       playersCheckedMs: () => playersChecked(serving)
@@ -144,23 +148,22 @@ class AnswersOf {
 
   /** Returns what an answer reads; nothing if the request is refused. */
   async reads(endpoint: Endpoint, given: Given): Promise<readonly Dependency[]> {
-    const resolved = await this.#resolved(endpoint, given)
-    return 'refused' in resolved ? [] : endpoint.reads(resolved.value)
+    const read = async () => endpoint.reads(await this.#resolved(endpoint, given))
+    return await orRefused<readonly Dependency[]>(read, () => [])
   }
 
   /** Returns the body, or the sentence of a refusal. */
   async answer(endpoint: Endpoint, given: Given): Promise<string> {
-    const resolved = await this.#resolved(endpoint, given)
-    if ('refused' in resolved) return resolved.refused
-    const positions = (names: readonly string[]) => this.#needs.positions(this.serving, names)
-    const answered = await orRefused(() => endpoint.answer(resolved.value, { ...this.#context, positions }))
-    if ('refused' in answered) return answered.refused
-    const { body } = answered.value
-    return body instanceof Uint8Array ? Buffer.from(body).toString() : JSON.stringify(body)
+    const text = async () => {
+      const { body } = await endpoint.answer(await this.#resolved(endpoint, given), this.#context)
+      return body instanceof Uint8Array ? Buffer.from(body).toString() : JSON.stringify(body)
+    }
+    return await orRefused(text, (sentence) => sentence)
   }
 
   async rows<Params extends Given, Row>(question: Query<Params, Row>, parameters: Params): Promise<Row[]> {
-    return await rowsOf(this.#context.tables, question, parameters, { signal: this.#needs.signal })
+    const { tables, signal } = this.#context
+    return await rowsOf(tables, question, parameters, { signal })
   }
 
   /** Returns the ids of all titles. */
@@ -173,17 +176,17 @@ class AnswersOf {
     const { clock } = this.#needs
     const openListAgeMs = openListAge(clock.periodSeconds?.matches)
     const context = { ...clock, openListAgeMs, catalog: this.#context.catalog }
-    return await orRefused(async () => await endpoint.resolve(parseInput(endpoint.input, given), context))
+    return await endpoint.resolve(parseInput(endpoint.input, given), context)
   }
 }
 
 /** A refusal is an answer, too, unless the engine is busy or away. */
-async function orRefused<Value>(run: () => Promise<Value>): Promise<{ value: Value } | { refused: string }> {
+async function orRefused<Value>(run: () => Promise<Value>, refused: (sentence: string) => Value): Promise<Value> {
   try {
-    return { value: await run() }
+    return await run()
   } catch (error) {
     if (!(error instanceof Refusal) || error.status >= 500) throw error
-    return { refused: `${error.status} ${error.message}` }
+    return refused(`${error.status} ${error.message}`)
   }
 }
 
@@ -205,16 +208,13 @@ class SubjectsByKey {
     }
   }
 
-  /** Whether an answer with these dependencies may differ. */
-  touch(reads: readonly Dependency[]): boolean {
-    return reads.some(({ projection, key }) => {
+  /** Returns the subjects of a key that an answer with these dependencies reads; undefined if it cannot differ. */
+  of(key: Key, reads: readonly Dependency[]): readonly Subject[] | undefined {
+    const mayDiffer = reads.some(({ projection, key }) => {
       const touched = this.#touched.get(projection)
       return touched !== undefined && (key === undefined || touched.has(key) || touched.has(''))
     })
-  }
-
-  /** Returns the subjects of a key that an answer with these dependencies reads. */
-  of(key: Key, reads: readonly Dependency[]): readonly Subject[] {
+    if (!mayDiffer) return undefined
     const projections = new Set(reads.map(({ projection }) => projection))
     return (this.#byKey.get(idOf(key)) ?? []).filter(({ projection }) => projections.has(projection))
   }
@@ -244,21 +244,18 @@ const PARTS: Readonly<Record<string, string>> = {
   ...{ game: 'title', titleId: 'title', leaderboardId: 'board', playerName: 'player', username: 'user' },
   ...{ achievementKey: 'achievement', hours: 'hours' }
 }
-const HOURS = '24'
-
-const pathOf = ({ path }: Endpoint): string[] => path.match(/(?<=:)\w+/g) ?? []
 
 /** Returns the parameters of an endpoint's path for a key of its kind. */
-function parametersOf(endpoint: Endpoint, { kind, text }: Key): Given {
+function parametersOf({ path }: Endpoint, { kind, text }: Key): Given {
   const [title, board] = text.split('/')
-  const given: Given = { ...(kind === 'board' ? { title, board } : { [kind]: text }), hours: HOURS }
-  return Object.fromEntries(pathOf(endpoint).map((name) => [name, given[PARTS[name] ?? '']]))
+  const given: Given = { ...(kind === 'board' ? { title, board } : { [kind]: text }), hours: '24' }
+  return Object.fromEntries([...pathParameters(path)].map((name) => [name, given[PARTS[name] ?? '']]))
 }
 
 /** Returns the kind of key that a path asks for; undefined if its answers have no URL, or another key. */
-function kindOf(endpoint: Endpoint): Key['kind'] | undefined {
-  const parts = pathOf(endpoint).map((name) => PARTS[name])
-  if (endpoint.method === 'POST' || parts.includes(undefined)) return undefined
+function kindOf({ method, path }: Endpoint): Key['kind'] | undefined {
+  const parts = [...pathParameters(path)].map((name) => PARTS[name])
+  if (method === 'POST' || parts.includes(undefined)) return undefined
   return KINDS.find((kind) => parts.includes(kind)) ?? 'none'
 }
 

@@ -23,8 +23,7 @@ export function changedAnswersOf({ config, engines, tables, readSide }: Needs): 
       writes: await engines.writes(),
       clock: { nowMs: Date.now(), periodSeconds: scrapePeriods(config) },
       foldRecords,
-      candidatesMax: CANDIDATES_MAX,
-      signal: new AbortController().signal
+      candidatesMax: CANDIDATES_MAX
     })
   }
 }

@@ -18,22 +18,29 @@ const LEAST_LEFT = 0.05
  */
 export class Estimate {
   readonly #costs: Readonly<Record<string, number>>
-  readonly #measured = new Map<string, { events: number; seconds: number }>()
+  readonly #sliced: readonly string[]
+  /** `done` are the events of completed steps, `events` those that were filled in these seconds. */
+  readonly #measured = new Map<string, { done: number; events: number; seconds: number }>()
   readonly #steps: { readonly at: number; readonly events: number; readonly seconds: number }[] = []
 
-  /** How long the fill waits for its rate, in seconds. */
-  waitSeconds = 0
+  /** Events for which the fill waits at its rate. */
+  owed = 0
 
   /** Begin of the running step. */
   #begunAt: number | undefined
 
-  /** @param costs seconds per event, by projection */
-  constructor(costs: Readonly<Record<string, number>>) {
+  /**
+   * @param costs seconds per event, by projection
+   * @param sliced the projections of which two steps run at once
+   */
+  constructor(costs: Readonly<Record<string, number>>, sliced: readonly string[] = []) {
     this.#costs = costs
+    this.#sliced = sliced
   }
 
   /**
-   * Records the begin of the first step, in ms of the monotonic clock. Each later step begins when the one before ends.
+   * Records the begin of the first step, or of one after a wait, in ms of the monotonic clock. Each other step begins
+   * when the one before ends.
    */
   begin(at: number): void {
     this.#begunAt = at
@@ -46,8 +53,11 @@ export class Estimate {
 
   /** Records a completed step, in ms of the monotonic clock. */
   add(projection: string, events: number, seconds: number, at: number): void {
-    const sum = this.#measured.get(projection) ?? { events: 0, seconds: 0 }
-    this.#measured.set(projection, { events: sum.events + events, seconds: sum.seconds + seconds })
+    const sum = this.#measured.get(projection) ?? { done: 0, seconds: 0 }
+    const done = sum.done + events
+    // Of the other step that runs, about half is done.
+    const begun = this.#sliced.includes(projection) ? events / 2 : 0
+    this.#measured.set(projection, { done, events: done + begun, seconds: sum.seconds + seconds })
     this.#steps.push({ at, events, seconds })
     this.#begunAt = at
     while ((this.#steps[0]?.at ?? at) < at - RATE_SECONDS * 1000) this.#steps.shift()
@@ -60,8 +70,11 @@ export class Estimate {
     return this.#steps.reduce((sum, step) => sum + step.events, 0) / seconds
   }
 
-  /** Returns the seconds for these events by projection, remaining or completed ones. */
-  secondsFor(eventsBy: ReadonlyMap<string, number>): number {
+  /**
+   * Returns the seconds for these events by projection, remaining or completed ones, at most at a rate in events per
+   * second.
+   */
+  secondsFor(eventsBy: ReadonlyMap<string, number>, rate = Infinity): number {
     let predicted = 0
     let actual = 0
     for (const [projection, { events, seconds }] of this.#measured) {
@@ -78,17 +91,17 @@ export class Estimate {
       const cost = this.#costs[projection]
       const estimated = cost === undefined ? LOAD_COST : cost * correction
       const isTrusted = own !== undefined && (own.seconds >= TRUSTED_SECONDS || own.events >= TRUSTED_EVENTS)
-      sum += events * (isTrusted && own.events > 0 ? own.seconds / own.events : estimated)
+      sum += Math.max(events / rate, events * (isTrusted && own.events > 0 ? own.seconds / own.events : estimated))
     }
     return sum
   }
 
-  /** Returns the seconds until the end, at an instant; the time of the running step so far is deducted. */
-  remaining(left: ReadonlyMap<string, number>, at: number): number {
-    const whole = this.secondsFor(left)
+  /** Returns the seconds until the end, at an instant and a rate; the time of the running step so far is deducted. */
+  remaining(left: ReadonlyMap<string, number>, at: number, rate = Infinity): number {
+    const whole = this.secondsFor(left, rate)
     const running = this.#begunAt === undefined ? 0 : (at - this.#begunAt) / 1000
     // The step has not ended, so some time is left.
-    return Math.max(whole * LEAST_LEFT, whole - running)
+    return Math.max(whole * LEAST_LEFT, whole - running) + this.owed / rate
   }
 
   /**

@@ -85,7 +85,7 @@ export type Filling = {
   /** Called before each step; false pauses the fill. Waits for the rate inside `held`, which may stop other work. */
   readonly shouldContinue: (held?: Held) => Promise<boolean>
   /** Called after each step. */
-  readonly onStep: (step: { readonly projection: string; readonly done: number; readonly events: number }) => void
+  readonly onStep: (step: { readonly projection: string; readonly events: number }) => void
 }
 
 /**
@@ -151,12 +151,7 @@ async function fillStretches(
       range.map((each) => ({ name, ...each }))
     )
     const ms = performance.now() - begun
-    const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
-    onStep({
-      projection: projection.name,
-      done: Math.max(0, (record.events[name] ?? 0) - left),
-      events: lengthOf(range)
-    })
+    onStep({ projection: projection.name, events: lengthOf(range) })
     const aimMs = isReadAgain ? LONG_STEP_MS : STEP_MS
     stepEvents = within(Math.min(stepEvents * (isReadAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
   }
@@ -183,8 +178,7 @@ async function fillSlices(
     // Waits for both, also if one fails.
     for (const each of await Promise.allSettled([before, filled])) if (each.status === 'rejected') throw each.reason
     await advance(step, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
-    const done = Math.round((total * (n + 1)) / of)
-    onStep({ projection: projection.name, done, events: Math.round(total / of) })
+    onStep({ projection: projection.name, events: Math.round(total / of) })
   }
   let next = checkpoints.next(name, 0, 0)
   let [before, last] = [Promise.resolve(), Promise.resolve()]

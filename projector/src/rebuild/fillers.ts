@@ -66,8 +66,8 @@ export class Fillers {
     await Promise.all(this.#tasks.values())
   }
 
-  estimateOf({ id, costs }: RebuildRecord): Estimate {
-    const estimate = this.#estimates.get(id) ?? new Estimate(costs)
+  estimateOf({ id, costs, cuts }: RebuildRecord): Estimate {
+    const estimate = this.#estimates.get(id) ?? new Estimate(costs, Object.keys(cuts))
     this.#estimates.set(id, estimate)
     return estimate
   }
@@ -167,10 +167,11 @@ export class Fillers {
         if (now === undefined) return false
         rate = now.rate
         const waitMs = pace.waitMs(rate, performance.now())
-        estimate.waitSeconds = waitMs / 1000
+        estimate.owed = (waitMs * (rate ?? 0)) / 1000
         if (waitMs === 0) return true
         await held(() => pause(Math.min(waitMs, PACE_MS), signal).catch(() => undefined))
         notedAt = performance.now()
+        estimate.begin(notedAt)
       }
     }
     const filling: Filling = {

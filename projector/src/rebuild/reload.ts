@@ -51,7 +51,7 @@ export async function reload(
       if (!(await shouldContinue((wait) => loader.whilePaused(wait)))) return false
       await pause(LOOK_MS, signal)
       const now = left(await Checkpoints.read(store))
-      onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now })
+      onStep({ projection: name, events: before - now })
       if (now === 0) {
         await deleteRetracted(live, store, topic)
         return true

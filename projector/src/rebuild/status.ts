@@ -39,14 +39,13 @@ export async function progressOf(
   )
   const estimate = fillers.estimateOf(record)
   const events = [...done.values()].reduce((sum, each) => sum + each, 0)
-  const seconds = estimate.remaining(left, performance.now())
   const rate = record.rate ?? Infinity
   return {
     projection: [...left].find(([, events]) => events > 0)?.[0] ?? '',
     done: events,
     total,
-    share: estimate.shareOf(done, left),
+    share: record.key === null ? estimate.shareOf(done, left) : 0,
     eventsPerSecond: estimate.eventsPerSecond && Math.min(rate, estimate.eventsPerSecond),
-    etaSeconds: Math.max(seconds, (total - events) / rate + estimate.waitSeconds)
+    etaSeconds: estimate.remaining(left, performance.now(), rate)
   }
 }

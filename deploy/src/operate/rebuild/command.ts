@@ -72,10 +72,10 @@ function addPreview(parent: Command, terminal: Terminal): void {
 
 function rateFrom(text: string, least: number): number {
   const rate = Number(text)
-  if (Number.isInteger(rate) && rate >= least) return rate
+  if (/^\d{1,15}$/.test(text) && rate >= least) return rate
   const how = least === 0 ? '0 pauses the rebuild' : 'gamenet rebuild rate changes it later'
   throw new UsageError(
-    `A rate is a whole number of events per second, ${least} or more (${how}); got ${JSON.stringify(text)}.`
+    `A rate is a whole number of events per second, ${least} to 999999999999999 (${how}); got ${JSON.stringify(text)}.`
   )
 }
 

@@ -15,14 +15,7 @@ import { type Query, query, rowsOf } from '../queries/query.js'
 import { newestTitleCounts } from '../queries/title-count.js'
 import type { StreamedTables } from '../read-tables.js'
 import { parseInput } from '../request/parameters.js'
-import {
-  type AnswerContext,
-  type Dependency,
-  type Endpoint,
-  openListAge,
-  pathParameters,
-  type ResolveContext
-} from './endpoint.js'
+import { type AnswerContext, type Dependency, type Endpoint, openListAge, pathParameters } from './endpoint.js'
 
 /*
  * subject    rows that differ, as the projector groups them: those of a player on a board, of a title on a day
@@ -59,19 +52,18 @@ export type ChangedAnswer = {
   readonly effect: Effect
 }
 
-type Needs = {
+type Needs = Pick<AnswerContext, 'writes' | 'foldRecords'> & {
   readonly endpoints: readonly Endpoint[]
   readonly subjects: readonly Subject[]
   readonly before: ServingTables
   readonly after: ServingTables
   readonly tables: StreamedTables
   readonly positions: ReadPositions
-  readonly writes: AnswerContext['writes']
-  readonly clock: Omit<ResolveContext, 'catalog' | 'openListAgeMs'>
-  readonly foldRecords: AnswerContext['foldRecords']
-  /** Most answers that are computed. */
-  readonly candidatesMax: number
+  readonly clock: Omit<Parameters<Endpoint['resolve']>[1], 'catalog' | 'openListAgeMs'>
 }
+
+/** Each is computed from both tables, which takes some 20 ms. */
+const CANDIDATES_MAX = 10_000
 
 /**
  * Returns the answers that differ between two states of the tables at one instant, those with the greatest effect
@@ -92,7 +84,7 @@ export async function changedAnswers(
       const subjects = parts.of(key, reads)
       if (subjects === undefined) continue
       for (const query of variantsOf(endpoint, subjects, needs.clock.nowMs)) {
-        if (compared === needs.candidatesMax) return { answers: ranked(answers), compared, isComplete: false }
+        if (compared === CANDIDATES_MAX) return { answers: ranked(answers), compared, isComplete: false }
         compared += 1
         if (!(await differ(before, after, endpoint, { ...own, ...query }))) continue
         const url = urlOf(endpoint, own, query)
@@ -321,7 +313,7 @@ const keysAround = query({
 
 /** Returns the keys whose answers may differ: those of rows, those around them, and all titles, which are ranked. */
 async function keysOf(
-  { subjects, candidatesMax: limit }: Needs,
+  { subjects }: Needs,
   states: readonly AnswersOf[]
 ): Promise<{ readonly keys: readonly Key[]; readonly areAll: boolean }> {
   const keys = [NOTHING, ...subjects.flatMap(({ key }) => keysIn(key))]
@@ -332,8 +324,8 @@ async function keysOf(
   const [titles = [], boards = [], players = []] = lists.map((texts) => texts.slice(0, LISTED_MAX))
   let areAll = lists.every(({ length }) => length <= LISTED_MAX)
   for (const state of states) {
-    const found = await state.rows(keysAround, { titles, boards, players, limit })
-    areAll &&= found.length < limit
+    const found = await state.rows(keysAround, { titles, boards, players, limit: CANDIDATES_MAX })
+    areAll &&= found.length < CANDIDATES_MAX
     keys.push(...found, ...(await state.titles()).map((text) => ({ kind: 'title', text }) as const))
   }
   return { keys: [...new Map(keys.map((key) => [idOf(key), key])).values()], areAll }

@@ -6,9 +6,6 @@ import type { OperationNeeds } from '../operate/operation.js'
 import type { Needs } from './dependencies.js'
 import { endpointsOf, readQuestions } from './questions.js'
 
-/** Each is computed from both tables, which takes some 20 ms. */
-const CANDIDATES_MAX = 10_000
-
 /** Returns the answers that a swap changes, from the endpoints of this program and the saved questions. */
 export function changedAnswersOf({ config, engines, tables, readSide }: Needs): OperationNeeds['changedAnswers'] {
   return async ({ subjects }, { live, fresh }) => {
@@ -22,8 +19,7 @@ export function changedAnswersOf({ config, engines, tables, readSide }: Needs): 
       positions: readSide.positions,
       writes: await engines.writes(),
       clock: { nowMs: Date.now(), periodSeconds: scrapePeriods(config) },
-      foldRecords,
-      candidatesMax: CANDIDATES_MAX
+      foldRecords
     })
   }
 }

@@ -249,7 +249,7 @@ async function refusesExpected(t: Test, environment: Environment, directory: str
   const elsewhere = { ...preview, rebuild: { ...rebuild, startedAt: '2020-01-01T00:00:00.000Z' } }
   for (const [file, code, sentence] of [
     [join(directory, 'missing.json'), 2, /missing\.json of --expect cannot be read \(ENOENT\)/],
-    [await fileOf('none.json', { rebuild: 1 }), 2, /The file of --expect is not a preview/],
+    [await fileOf('none.json', { rebuild: 1 }), 2, /--expect is not a preview \(✖ expected .* → at rebuild\)/],
     [join(directory, 'title-count.json'), 2, /is of rebuild 1 of title-count, .*; rebuild \d+ of leaderboard-history/],
     [await fileOf('elsewhere.json', elsewhere), 2, /begun at 2020-01-01.*; rebuild \d+ of .* was begun at/],
     [await fileOf('key.json', { ...preview, key: '4d530064/1' }), 2, /is of 4d530064\/1 only/],

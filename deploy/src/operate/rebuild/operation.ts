@@ -119,8 +119,8 @@ function previewIn(text: string): Preview {
   const parsed = Preview.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   throw new UsageError(
-    `The file of --expect is not a preview (${z.prettifyError(parsed.error).split('\n')[0]}). Make one: gamenet ` +
-      'rebuild preview <projection> --json > FILE.'
+    `The file of --expect is not a preview (${z.prettifyError(parsed.error).split('\n', 2).join('')}). Make one: ` +
+      'gamenet rebuild preview <projection> --json > FILE.'
   )
 }
 

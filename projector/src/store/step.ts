@@ -26,7 +26,7 @@ export type StepInput = {
   readonly isLate: boolean
   /** Consumes these keys whole, instead of the range. */
   readonly slice?: KeySlice
-  /** Consumes only the events of this key in the range. */
+  /** Consumes this key whole where the projection has keys; else only the events of this key in the range. */
   readonly key?: KeyCondition
 }
 
@@ -53,12 +53,13 @@ export type TouchedKey = {
 export const makeRows = operation(
   'makes rows',
   async (tables, projection: SqlProjection, { range, isLate, slice, key: only }: StepInput): Promise<void> => {
-    const { into, columns, select, selectSlice = '', selectWhenLate = select, key = {} } = projection
-    const { sql, parameters } = slice === undefined ? conditionOn(range, only) : conditionOfSlice(key, slice)
+    const { into, columns, select, selectSlice, selectWhenLate = select, key = {} } = projection
+    const whole = selectSlice === undefined ? slice : (slice ?? only)
+    const { sql, parameters } = whole === undefined ? conditionOn(range, only) : conditionOfWhole(key, whole)
     const rows =
-      slice === undefined
+      whole === undefined
         ? (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
-        : selectSlice.replaceAll('{slice}', sql)
+        : (selectSlice ?? '').replaceAll('{slice}', sql)
     await tables.execute(`INSERT INTO ${tables.target(into)} (${columns.join(', ')}) ${rows}`, parameters)
   }
 )
@@ -142,15 +143,16 @@ export const readParts = operation(
 
 /**
  * Reads the keys of a range, each with its earliest instant and, as its weight, its number of events; or all keys of a
- * slice, in the table that determines their rows.
+ * slice, or the only key, in the table that determines their rows.
  */
 export const readKeys = operation(
   'reads keys',
   async (tables, projection: FoldProjection, { range, slice, key: only }: Omit<StepInput, 'isLate'>) => {
     const { from, key, name } = projection
-    const { sql, parameters } = slice === undefined ? conditionOn(range, only) : conditionOfSlice(key, slice)
+    const whole = slice ?? only
+    const { sql, parameters } = whole === undefined ? conditionOn(range) : conditionOfWhole(key, whole)
     const [table, alias, since] =
-      slice === undefined
+      whole === undefined
         ? [eventTableName(from), 'e', 'toUnixTimestamp64Milli(min(e.observed_at))']
         : [foldNamed(name).basis.table, 'k', '0']
     const columns = columnsOf(key, alias)
@@ -216,16 +218,18 @@ const identifier = (table: string): string => `{${table}: Identifier}`
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 
 /** Returns the condition on the events `e` of a range, or on those of one key. */
-function conditionOn(range: Range, key: KeyCondition | undefined): Statement {
+function conditionOn(range: Range, key?: KeyCondition): Statement {
   const { sql, parameters } = conditionOf(range)
   return { sql: key === undefined ? sql : `${sql} AND ${key('e.')}`, parameters }
 }
 
 /**
- * Returns the condition that the key of a row `k` lies in a slice: by columns, because tuples are not searched in the
- * primary key.
+ * Returns the condition that the key of a row `k` lies in a slice, or is the only one: by columns, because tuples are
+ * not searched in the primary key.
  */
-function conditionOfSlice(key: KeyColumns, { from, to }: KeySlice): Statement {
+function conditionOfWhole(key: KeyColumns, whole: KeySlice | KeyCondition): Statement {
+  if (typeof whole === 'function') return { sql: whole('k.'), parameters: {} }
+  const { from, to } = whole
   const parameters: Record<string, unknown> = {}
   const begins = (end: 'from' | 'to', values: KeyValues) =>
     Object.entries(key).reduceRight((rest, [column, type], n) => {

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { openClickHouseServer, openPostgres } from '@gamenet/engines'
 import {
   kafkaBrokerMissing,
+  listening,
   postgresPrograms,
   startClickHouseServer,
   startKafkaBroker,
@@ -16,7 +17,6 @@ import { type Test, test } from 'tap'
 import { differingTables, printsOf } from '../proof/torture/replay.js'
 import { pathsOf, startPages } from './service/backups.js'
 import { type Environment, gamenetJson, openGamenet, ROOT } from './service/gamenet.js'
-import { listening } from './service/listening.js'
 import { Caller, signIn, startAuth } from './service/people-service.js'
 
 /* The short form is runbook.test.ts: the statements of the script, and a copy that fails. */

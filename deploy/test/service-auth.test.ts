@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { addServiceAuth, buildApp } from '@gamenet/api'
+import { listening } from '@gamenet/engines/testing'
 import { FIRST_GENERATION } from '@gamenet/schemas'
 import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk'
 import { type Browser, chromium, type Page, type Request } from 'playwright-core'
@@ -12,7 +13,6 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { startDemoAuth } from '../demo/auth/server.js'
 import { createWorld } from '../demo/network/world.js'
-import { listening } from './service/listening.js'
 
 type ServiceAuthClass = typeof import('@gamenet/sdk').ServiceAuth
 

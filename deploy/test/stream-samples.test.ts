@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { listening } from '@gamenet/engines/testing'
 import { test } from 'tap'
-import { listening } from './service/listening.js'
 import { readPage, samplesOf } from './service/page-samples.js'
 
 /** A delay, a comment, the cursor of a quiet stream, and an event, in pieces that split lines. */

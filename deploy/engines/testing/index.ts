@@ -2,6 +2,7 @@ export { type Certificate, selfSigned } from './certificate.js'
 export { ALL_RIGHTS, type ClickHouseServer, clickHouseUrl, startClickHouseServer } from './clickhouse-server.js'
 export { freePort } from './free-port.js'
 export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-broker.js'
+export { listening } from './listening.js'
 export {
   type BoardReign,
   boardOf,
@@ -19,6 +20,7 @@ export { matchesOf, newestLists, type PlainList, type PlainMatch } from './oracl
 export { OTHER_USER, runAsOther } from './other-user.js'
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
 export { beginCampaign, runs } from './property-runs.js'
+export { recording } from './recording.js'
 export {
   createReplicated,
   killsMissing,

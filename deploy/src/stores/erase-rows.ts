@@ -24,7 +24,7 @@ const LOOK_MS = 200
 const MUTATION_MS_MAX = 600_000
 /** The engine aborts longer statements. */
 const INSERT_MS_MAX = 600_000
-/** Longest wait for the removal of replaced parts. A query may read them, and an idle replica looks each five minutes. */
+/** Longest wait for the removal of replaced parts: a query may read them, and an idle replica looks each 5 minutes. */
 const OLD_PARTS_MS_MAX = 400_000
 /** An engine removes the files of a dropped table after 480 s by default. */
 const DROPPED_MS_MAX = 1_200_000

@@ -31,7 +31,7 @@ export class Estimate {
 
   /**
    * @param costs seconds per event, by projection
-   * @param sliced the projections of which two steps run at once
+   * @param sliced the projections that run two steps at once
    */
   constructor(costs: Readonly<Record<string, number>>, sliced: readonly string[] = []) {
     this.#costs = costs

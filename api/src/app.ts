@@ -26,6 +26,7 @@ import { sendError, URL_CHARACTERS_MAX } from './reply/errors.js'
 import { COMMON_HEADERS } from './reply/headers.js'
 import { type ClientAddresses, clientAddresses } from './request/client-address.js'
 import { addJsonBodies } from './request/json-body.js'
+import { KNOWN_AT } from './request/parameters.js'
 import { minuteBudget, UNLIMITED } from './session/budget.js'
 import { Sessions } from './session/sessions.js'
 import { docsFrame } from './site/docs-frame.js'
@@ -179,6 +180,7 @@ export async function buildApp(
     logger: needs.logger ?? app.log,
     openListAgeMs: openListAge(needs.scraped?.periodSeconds.matches),
     periodSeconds: needs.scraped?.periodSeconds ?? {},
+    takingKnownAt: endpoints.filter(({ input }) => KNOWN_AT in input.shape).map(({ path }) => path),
     historyPercent: needs.scraped?.historyPercent ?? (() => undefined),
     nextId,
     now

@@ -67,6 +67,8 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
   readonly periodSeconds: PeriodSeconds
+  /** Paths of the endpoints that take `knownAt`. */
+  readonly takingKnownAt: readonly string[]
   historyPercent(): number | undefined
   /** Returns a new request id. */
   nextId(): string
@@ -105,10 +107,9 @@ export function addPipeline(
     if (resolved === undefined || requestFault(request) !== undefined) return false
     return resolved.answering.answerReady({ request, response, id: id ?? needs.nextId() }, resolved)
   }
-  const takingKnownAt = endpoints.filter(({ input }) => KNOWN_AT in input.shape).map(({ path }) => path)
   const answerings = new Map<Endpoint, Answering>()
   const answeringOf = (endpoint: Endpoint): Answering => {
-    const shared = { ...needs, playersCheckedMs, takingKnownAt }
+    const shared = { ...needs, playersCheckedMs }
     const answering = answerings.get(endpoint) ?? new Answering(endpoint, urls, shared)
     answerings.set(endpoint, answering)
     return answering
@@ -175,8 +176,6 @@ type Computed = { readonly answer: Answer; readonly outcome: Outcome }
 
 type AnsweringNeeds = PipelineNeeds & {
   playersCheckedMs(serving: ServingTables): Promise<number | null>
-  /** The paths of the endpoints with `knownAt`. */
-  readonly takingKnownAt: readonly string[]
 }
 
 /** Answers the requests of one endpoint. */

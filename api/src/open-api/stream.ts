@@ -27,6 +27,7 @@ export const streamRoute = {
     'request_invalid',
     'game_unknown',
     'cursor_invalid',
+    'known_at_unsupported',
     'uri_too_long',
     'internal',
     'streams_per_address',

@@ -7,7 +7,7 @@ import type { PipelineNeeds } from '../http/pipeline.js'
 import { SlotsPerAddress } from '../http/slots-per-address.js'
 import { COMMON_HEADERS, JSON_TYPE } from '../reply/headers.js'
 import { codingOf } from '../request/accept-encoding.js'
-import { parseInput } from '../request/parameters.js'
+import { KNOWN_AT, parseInput } from '../request/parameters.js'
 import { readQuery, unknownNames } from '../request/query-string.js'
 import { weightsOf } from '../request/weights.js'
 import { onlineUsers } from '../routes/title-count.js'
@@ -61,7 +61,16 @@ const COUNTS_MS_MAX = 10_000
 
 type StreamNeeds = Pick<
   PipelineNeeds,
-  'tables' | 'positions' | 'writes' | 'catalog' | 'versions' | 'logger' | 'now' | 'metrics' | 'clients'
+  | 'tables'
+  | 'positions'
+  | 'writes'
+  | 'catalog'
+  | 'versions'
+  | 'logger'
+  | 'now'
+  | 'metrics'
+  | 'clients'
+  | 'takingKnownAt'
 > & {
   readonly limits: StreamLimits
   /** The epoch of new events. */
@@ -138,6 +147,8 @@ class Streams {
     try {
       await this.#hub.share.turn('begin')
       const given = readQuery(request.raw.url ?? '')
+      if (KNOWN_AT in given)
+        throw new Refusal('known_at_unsupported', [STREAM_PATH, this.#needs.takingKnownAt.join(', ')])
       const unknown = unknownNames(given, KNOWN)
       const input = parseInput(StreamInput, given)
       const filter = await filterOf(input, { catalog: () => catalog.held(versions.serving) })

@@ -67,6 +67,16 @@ test('a block that is inserted, deleted and inserted again is stored, and a dele
   t.same(await second.projections.rows(count), [{ rows: '2' }])
 })
 
+test('a deletion that fails is an error, and not one of a replica that is away', { skip }, async (t) => {
+  const { first } = await pair(t)
+  await first.loader.execute('INSERT INTO made SELECT number, 1 FROM numbers(5)')
+  for (const deletion of [
+    'DELETE FROM made WHERE throwIf(n = 3) = 0',
+    'ALTER TABLE made DELETE WHERE throwIf(n = 3) = 0'
+  ])
+    await t.rejects(first.control.execute(deletion), { code: 341 }, deletion)
+})
+
 test('of many looks behind the barrier none sees a checkpoint without its rows', { skip, timeout: 0 }, async (t) => {
   const { first, second } = await pair(t)
   let isOver = false

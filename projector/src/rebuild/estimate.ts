@@ -106,10 +106,10 @@ export class Estimate {
 
   /**
    * Returns the completed share of the work, 0 to 1, by time: an event of one projection may cost fifty times that of
-   * another.
+   * another, and at a rate all cost the same that the rate delays.
    */
-  shareOf(done: ReadonlyMap<string, number>, left: ReadonlyMap<string, number>): number {
-    const [secondsDone, secondsLeft] = [this.secondsFor(done), this.secondsFor(left)]
+  shareOf(done: ReadonlyMap<string, number>, left: ReadonlyMap<string, number>, rate = Infinity): number {
+    const [secondsDone, secondsLeft] = [this.secondsFor(done, rate), this.secondsFor(left, rate)]
     if (secondsDone + secondsLeft > 0) return secondsDone / (secondsDone + secondsLeft)
     const [eventsDone, eventsLeft] = [sumOf(done), sumOf(left)]
     return eventsLeft === 0 ? 1 : eventsDone / (eventsDone + eventsLeft)

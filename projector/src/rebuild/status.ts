@@ -44,8 +44,8 @@ export async function progressOf(
     projection: [...left].find(([, events]) => events > 0)?.[0] ?? '',
     done: events,
     total,
-    share: record.key === null ? estimate.shareOf(done, left) : 0,
+    share: record.key === null ? estimate.shareOf(done, left, rate) : 0,
     eventsPerSecond: estimate.eventsPerSecond && Math.min(rate, estimate.eventsPerSecond),
-    etaSeconds: estimate.remaining(left, performance.now(), rate)
+    etaSeconds: record.key === null ? estimate.remaining(left, performance.now(), rate) : null
   }
 }

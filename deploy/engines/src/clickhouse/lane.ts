@@ -221,8 +221,9 @@ const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> =>
   released
 })
 
-/** A replica that is away carries the deletion out when it is back. */
+/** A deletion has failed, or a replica is away, which carries it out when it is back: the message says so. */
 const UNFINISHED = 341
+const REPLICA_AWAY = /because some replicas are inactive/
 /** Another change of the table has not arrived yet. */
 const CANNOT_ASSIGN_ALTER = 517
 const ASSIGN_AGAIN = { firstMs: 50, maxMs: 2000 }
@@ -234,7 +235,7 @@ const onReplicas = async (send: () => Promise<void>, signal: AbortSignal | undef
       return await send()
     } catch (error) {
       const code = error instanceof ClickHouseError ? error.code : undefined
-      if (code === UNFINISHED) return
+      if (code === UNFINISHED && REPLICA_AWAY.test(String(error))) return
       if (code !== CANNOT_ASSIGN_ALTER || tries === ASSIGN_TRIES) throw error
       await pause(backoffMs(ASSIGN_AGAIN, tries), signal)
     }

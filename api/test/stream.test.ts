@@ -161,6 +161,7 @@ test('a request that cannot be followed is refused in a sentence that says why',
     /^kinds must be some of count, title-count, change, record, match, achievement, live-counts, sep/
   )
   await refused('?kinds=', /kinds must be/)
+  await refused('?knownAt=2026-03-14T20:00:00Z', /^knownAt is not a parameter of \/api\/stream, but of \/api\//)
   await refused(
     '?kinds=count&titleId=4d530001',
     /kinds=count cannot be filtered by titleId; leave it out or ask for title-/

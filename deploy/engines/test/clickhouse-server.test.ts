@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -27,10 +28,24 @@ const given = process.env.CLICKHOUSE_TEST_URL
 let server: Promise<Pick<ClickHouseServer, 'url' | 'kill'>> | undefined
 test('the server starts', async (t) => {
   const path = join(t.testdir({}), '..', `clickhouse-server-${process.pid}`)
-  server =
-    given === undefined ? startClickHouseServer({ path }) : Promise.resolve({ url: given, kill: async () => undefined })
+  server = given === undefined ? startClickHouseServer({ path }) : databaseOn(given)
   t.ok((await server).url)
 })
+
+/** Returns a new database on a server, which is dropped at the end. */
+async function databaseOn(url: string): Promise<Pick<ClickHouseServer, 'url' | 'kill'>> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  const all = openClickHouseServer({ url })
+  await all.control.execute(`CREATE DATABASE ${name}`)
+  // A server that is no child of this process does not keep it alive while a test waits.
+  const alive = setInterval(() => undefined, 60_000)
+  const kill = async () => {
+    await all.control.execute(`DROP DATABASE ${name}`)
+    await all.close()
+    clearInterval(alive)
+  }
+  return { url: Object.assign(new URL(url), { pathname: name }).href, kill }
+}
 
 clickhouseContract('HTTP', async (t, options = {}) => {
   const clickhouse = openClickHouseServer({ url: (await server)?.url ?? '', ...options })
@@ -47,8 +62,9 @@ test('without compression the answers are the same', async (t) => {
 })
 
 test('reads on a server that does not reply are refused in seconds, and work when it is back; writes wait', async (t) => {
-  const wire = await startWire(t, Number(new URL((await server)?.url ?? '').port))
-  const url = ((await server)?.url ?? '').replace(/\d+$/, String(wire.port))
+  const { href, port } = new URL((await server)?.url ?? '')
+  const wire = await startWire(t, Number(port))
+  const url = Object.assign(new URL(href), { port: String(wire.port) }).href
   const clickhouse = openClickHouseServer({ url, readers: 1, health: { pauseMs: 50, silenceMs: 500 } })
   t.teardown(() => clickhouse.close())
   await clickhouse.readers.rows('SELECT sleep(1.5)')

@@ -50,7 +50,11 @@ test('a killed engine and a stopped one are started again; stored rows stay; eac
   }
   await insert(2)
   t.same(await clickhouse.readers.rows('SELECT a FROM kept ORDER BY a'), [{ a: 0 }, { a: 1 }, { a: 2 }])
-  t.match(warnings, [/has ended: .*SIGKILL.* It is started again\.$/, /has ended: .*SIGKILL/])
+  const end = 'ClickHouse, a process of this service, has ended:'
+  t.same(warnings, [
+    `${end} it ended with SIGKILL. It is started again.`,
+    `${end} it did not answer for 0.5 s. It is started again.`
+  ])
 })
 
 test('an engine that cannot be started again is reported in the end', async (t) => {
@@ -63,7 +67,7 @@ test('an engine that cannot be started again is reported in the end', async (t) 
       process.kill(clickhouse.process().pid ?? 0, 'SIGKILL')
     })
   })
-  t.match(await lost, /^ClickHouse has ended \d+ times in a row: /)
+  t.match(await lost, /^ClickHouse has ended 11 times in a row: .*[^.]\.$/)
 })
 
 test('the engine ends with its parent; no process and no file remains', async (t) => {
@@ -217,6 +221,25 @@ test('a damaged definition of a table is refused with the name of its file, and 
     })
   }
   writeFileSync(file, sound)
+  await (await openChdb({ path })).close()
+})
+
+test('a library that cannot be loaded, and a process that is killed while it starts, are no fault of the tables', async (t) => {
+  const folder = t.testdir({ 'libchdb.so': 'no library' })
+  const [path, library] = [join(folder, 'clickhouse'), join(folder, 'libchdb.so')]
+  for (const file of [library, join(folder, 'missing.so')]) {
+    const message = /^The library of ClickHouse cannot be loaded \(.*\)\. Run `npm ci`\.$/
+    await t.rejects(openChdb({ path, library: file }), { code: 'engine_unstarted', message }, file)
+  }
+  const children = () => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
+  const before = process.platform === 'linux' ? children() : undefined
+  if (before === undefined) return
+  const killed = t.rejects(openChdb({ path }), {
+    code: 'engine_unstarted',
+    message: 'ClickHouse was killed by SIGKILL while it started: too little memory?'
+  })
+  for (const pid of children().filter((each) => !before.includes(each))) process.kill(Number(pid), 'SIGKILL')
+  await killed
   await (await openChdb({ path })).close()
 })
 

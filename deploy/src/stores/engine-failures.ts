@@ -101,7 +101,7 @@ export function engineFailure(error: unknown, ownsTables: boolean): unknown {
     const said = shown(ofTables.message).replace(/\.$/, '')
     return new FilesDamaged('tables', `${what} on the ClickHouse server are damaged: ${said}`, REPAIR_SERVER)
   }
-  if (isFailure(error, 'newer_store')) return new FailureError(error.message)
+  if (isFailure(error, 'newer_store', 'engine_unstarted')) return new FailureError(error.message)
   const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
   if (isFailure(error, 'topics_refused', 'log_unreachable')) return new FailureError(`Kafka: ${text}.`)
   if (isFailure(error, 'tables_missing', 'tables_unopened')) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)

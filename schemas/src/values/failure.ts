@@ -1,6 +1,8 @@
 import { errorCode } from './error-message.js'
 
 export type FailureCode =
+  /** The process of an embedded engine cannot start, whatever its files are. The message says what to do. */
+  | 'engine_unstarted'
   /** An import cannot start; nothing was published. The message says what to do. */
   | 'import_refused'
   /** An import was interrupted. Published events stay; the same import, run again, continues after them. */

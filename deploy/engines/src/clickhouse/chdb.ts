@@ -32,6 +32,8 @@ export type ChdbOptions = {
   readonly grants?: string
   /** The newest version of Landlock to use; for tests. */
   readonly abiMax?: number
+  /** The file of ClickHouse's library; for tests. */
+  readonly library?: string
   /** For tests. */
   readonly silence?: HealthTimes
   readonly restart?: Backoff
@@ -110,8 +112,9 @@ const keepRunning = (first: EngineChild, options: ChdbOptions, start: () => Prom
       if (reason === undefined || stopping.signal.aborted) continue
       current = undefined
       ends = performance.now() - began > LIFE_MS ? 1 : ends + 1
-      options.warn?.(`ClickHouse, a process of this service, has ended: ${reason} It is started again.`)
-      if (ends > ENDS_MAX) options.onLost?.(`ClickHouse has ended ${ends} times in a row: ${reason}`)
+      const ended = reason.replace(/\.?$/, '.')
+      options.warn?.(`ClickHouse, a process of this service, has ended: ${ended} It is started again.`)
+      if (ends > ENDS_MAX) options.onLost?.(`ClickHouse has ended ${ends} times in a row: ${ended}`)
       await pause(backoffMs(options.restart ?? RESTART, ends), stopping.signal)
     }
     await current?.kill()
@@ -126,9 +129,12 @@ const keepRunning = (first: EngineChild, options: ChdbOptions, start: () => Prom
     }
   }
   const endOf = async (child: EngineChild): Promise<string> => {
-    const watch = watchHealth('ClickHouse', (signal) => ping(child.ports[0], signal), options.silence ?? SILENCE)
-    watch.signal.addEventListener('abort', () => void child.kill(), { once: true })
-    return await child.ended.finally(watch.close)
+    const times = { ...SILENCE, ...options.silence }
+    const watch = watchHealth('ClickHouse', (signal) => ping(child.ports[0], signal), times)
+    const silence = watch.signal
+    silence.addEventListener('abort', () => void child.kill(), { once: true })
+    const reason = await child.ended.finally(watch.close)
+    return silence.aborted ? `it did not answer for ${times.silenceMs / 1000} s` : reason
   }
   const running = run()
   return {
@@ -173,13 +179,13 @@ class ChildAgent extends Agent {
 }
 
 const startWhenFree = async (options: ChdbOptions, password: string): Promise<EngineChild> => {
-  const { path, grants, abiMax, warn } = options
+  const { path, grants, abiMax, library, warn } = options
   const memoryBytes = options.memoryBytes ?? usualMemoryBytes()
   const log = (line: string) => warn?.(`ClickHouse: ${line}`)
   const began = performance.now()
   for (;;) {
     try {
-      return await startChild({ path, memoryBytes, password, grants, abiMax, log })
+      return await startChild({ path, memoryBytes, password, grants, abiMax, library, log })
     } catch (cause) {
       const holder = holderOf(path)
       const isWaiting = holder !== undefined && performance.now() - began < IN_USE_MS_MAX
@@ -251,6 +257,10 @@ const openFailure = (path: string, holder: number | undefined, cause: unknown): 
     const used = `The ClickHouse directory ${path} is in use by another process (${holder})`
     return new ClickHouseError(`${used}; stop that one or give another directory.`, { cause })
   }
-  const said = `ClickHouse cannot open ${path}: ${errorMessage(cause).replace(/\s+/g, ' ').slice(0, 500)}`
-  return new Failure('tables_unopened', said, { cause })
+  const reason = errorMessage(cause).replace(/\s+/g, ' ').slice(0, 500)
+  if (/\bCode: \d+\b/.test(errorMessage(cause)))
+    return new Failure('tables_unopened', `ClickHouse cannot open ${path}: ${reason}`, { cause })
+  if (reason.endsWith('SIGKILL'))
+    return new Failure('engine_unstarted', 'ClickHouse was killed by SIGKILL while it started: too little memory?')
+  return new Failure('engine_unstarted', `The library of ClickHouse cannot be loaded (${reason}). Run \`npm ci\`.`)
 }

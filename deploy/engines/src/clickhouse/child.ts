@@ -58,6 +58,8 @@ export type ChildOptions = {
   readonly ports?: readonly number[] | undefined
   readonly abiMax?: number | undefined
   readonly statementBytes?: number
+  /** The file of ClickHouse's library; default: that of its package. */
+  readonly library?: string | undefined
   /** Called with what the process writes to its standard error, at most {@link LINES_MAX} times. */
   readonly log?: ((line: string) => void) | undefined
 }
@@ -80,7 +82,7 @@ export const startChild = async (options: ChildOptions): Promise<EngineChild> =>
   const start: ChildStart = {
     parent: process.pid,
     path,
-    library: createRequire(import.meta.url).resolve(`${LIBRARY_PACKAGE}/libchdb.so`),
+    library: options.library ?? createRequire(import.meta.url).resolve(`${LIBRARY_PACKAGE}/libchdb.so`),
     configuration: CONFIGURATION,
     environment: {
       GAMENET_HTTP_PORT: String(ports[0]),
@@ -110,7 +112,11 @@ export const startChild = async (options: ChildOptions): Promise<EngineChild> =>
   })
   const closed = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(errorMessage(error)))
-    child.once('close', (code, signal) => resolve(said.trim() || `it ended with ${signal ?? `code ${code}`}`))
+    // What it said long before a signal is not the reason of its end.
+    child.once('close', (code, signal) => {
+      const end = `it ended with ${signal ?? `code ${code}`}`
+      resolve(signal === 'SIGKILL' ? end : said.trim() || end)
+    })
   })
   child.stdin.on('error', () => undefined).write(`${JSON.stringify(start)}\n`)
   const ready = await Promise.race([once(child.stdout, 'data').then(([line]) => String(line)), closed.then(failed)])

@@ -354,7 +354,7 @@ export const refusals = {
     message: '%s cannot be reached at the moment; retry shortly.',
     when:
       'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends ' +
-      'that answer with `Age`',
+      'that answer, with `Age` if newer data may exist',
     example: 'The tables cannot be reached at the moment; retry shortly.'
   }
 } as const satisfies Record<string, { status: number; message: string; when: string; example?: string }>

@@ -254,7 +254,7 @@ const HEADERS: Json = {
     'public, max-age=0, must-revalidate'
   ),
   Age: header(
-    'Seconds since the answer was computed; only when the tables are unavailable and the last answer is sent.',
+    'Seconds since the answer was computed; only while the tables are unavailable and newer data may exist.',
     '42'
   ),
   'X-Request-Id': header('Identifies this request in the log of the service.', 'q3Zk0a1b.7f'),

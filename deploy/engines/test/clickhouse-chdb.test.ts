@@ -224,7 +224,7 @@ test('a damaged definition of a table is refused with the name of its file, and 
   await (await openChdb({ path })).close()
 })
 
-test('a library that cannot be loaded, and a process that is killed while it starts, are no fault of the tables', async (t) => {
+test('a library that cannot be loaded, and a process that is killed while it starts, do not blame the tables', async (t) => {
   const folder = t.testdir({ 'libchdb.so': 'no library' })
   const [path, library] = [join(folder, 'clickhouse'), join(folder, 'libchdb.so')]
   for (const file of [library, join(folder, 'missing.so')]) {

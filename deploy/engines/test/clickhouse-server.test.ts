@@ -37,7 +37,7 @@ async function databaseOn(url: string): Promise<Pick<ClickHouseServer, 'url' | '
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const all = openClickHouseServer({ url })
   await all.control.execute(`CREATE DATABASE ${name}`)
-  // A server that is no child of this process does not keep it alive while a test waits.
+  // Only a child of this process would keep it alive while a test waits.
   const alive = setInterval(() => undefined, 60_000)
   const kill = async () => {
     await all.control.execute(`DROP DATABASE ${name}`)

@@ -8,7 +8,15 @@ import { migrate } from '@gamenet/projector'
 import { encodeEvent, instantOf, titleCountTopic, titleTopic } from '@gamenet/schemas'
 import { type LogChoice, openLog } from '../../src/stores/log.js'
 import { type ServedApi, serveTables } from './api-on-tables.js'
-import { CannotMeasure, type Conditions, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import {
+  CannotMeasure,
+  type Conditions,
+  figure,
+  type Measurement,
+  quantile,
+  type Result,
+  scaled
+} from './measurement.js'
 import { projectorOn } from './projector-on.js'
 
 const TITLES = 200
@@ -133,5 +141,11 @@ function result<Name extends string>(
 ): Result {
   const [server = 0, pinned = 0] = times.map((each) => quantile(each[name], 0.5))
   const target = { bound: 'at most', value, of: 'measured' } as const
-  return { what, measured: pinned - server, unit: 'ms', target, detail: `medians ${server} and ${pinned} ms` }
+  return {
+    what,
+    measured: pinned - server,
+    unit: 'ms',
+    target,
+    detail: `medians ${figure(server)} and ${figure(pinned)} ms`
+  }
 }

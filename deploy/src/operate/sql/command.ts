@@ -158,8 +158,10 @@ async function serve(terminal: Terminal, { json, port, native, unconfined = fals
       return ended
     }).catch((error: unknown) => {
       if (opened.length > 0) return errorMessage(error)
-      if (!errorMessage(error).includes('Address already in use')) throw error
-      throw new FailureError(`Another process uses port ${ports.join(' or ')}; --port 0 selects a free one.`)
+      const [, used] = /Address already in use: \S+:(\d+)/.exec(errorMessage(error)) ?? []
+      if (used === undefined) throw error
+      const option = Number(used) === ports[0] ? '--port' : '--native'
+      throw new FailureError(`Another process uses port ${used}; ${option} 0 selects a free one.`)
     })
     if (reason === undefined) return
     terminal.errors.write(`The process of ClickHouse has ended, and is started again: ${reason}\n`)

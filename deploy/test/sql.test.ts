@@ -69,6 +69,7 @@ test('gamenet sql on a running service and on a stopped one', async (t) => {
       [[`SELECT * FROM file('/etc/passwd')`], 1, /Not enough privileges.*READ ON FILE/],
       [['SELECT {a:String}'], 1, /Substitution `a` is not set/],
       [['SELECT 1', '--format', 'Nothing'], 1, /UNKNOWN_FORMAT/],
+      [['SELECT 1', '--native', '0'], 2, /^--native is an option of --serve\.$/m],
       [['SELECT 1', '--seconds', '0'], 2, /^--seconds takes a whole number/]
     ] as const) {
       const found = await gamenet(environment, ['sql', ...args])
@@ -100,8 +101,24 @@ test('gamenet sql on a running service and on a stopped one', async (t) => {
     t.equal(await (await ask('SELECT count() FROM title_count')).text(), '3\n')
     t.match(await (await ask('SELECT * FROM snapshot')).text(), /^20.*\ttitle-count=1\/0\/3|title-count=1\/0\/3/)
     t.equal((await ask('SELECT count() FROM system.processes')).headers.get('x-clickhouse-exception-code'), '497')
-    const [child] = (await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')).split(' ')
+    const { port } = new URL(url)
+    t.match(await gamenet(environment, ['sql', '--serve', '--port', port]), {
+      code: 1,
+      stderr: `Another process uses port ${port}; --port 0 selects a free one.\n`
+    })
+    const children = async () => {
+      const found = await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
+      return found.split(' ').filter((child) => child !== '')
+    }
+    const [child = ''] = await children()
     process.kill(Number(child), 'SIGKILL')
+    // The next one ends while it is started.
+    let next: string | undefined
+    await until(async () => {
+      next = (await children()).find((each) => each !== child)
+      return next !== undefined
+    })
+    process.kill(Number(next), 'SIGKILL')
     await until(async () => (await ask('SELECT count() FROM title_count').catch(() => undefined))?.status === 200)
     const ended = once(server, 'exit')
     server.kill('SIGTERM')

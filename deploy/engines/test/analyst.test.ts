@@ -61,7 +61,8 @@ test('the embedded engine gets the users, limits, quotas and rights of the docum
   t.ok(settings.length > 10)
   for (const [, name = '', value, isConst] of settings) {
     const sql = 'SELECT value, readonly FROM system.settings WHERE name = {name:String}'
-    t.equal(await run(sql, { name }), `${value?.replace("''", '')}\t${isConst === undefined ? 0 : 1}`.trim(), name)
+    const shown = value?.replace("''", name === 'http_response_headers' ? '{}' : '')
+    t.equal(await run(sql, { name }), `${shown}\t${isConst === undefined ? 0 : 1}`.trim(), name)
   }
   t.equal(await run('SHOW GRANTS'), grant)
   t.match(await run('SELECT max_queries, max_execution_time FROM system.quota_usage'), '2000\t140')
@@ -120,14 +121,25 @@ test('analysts read the newest snapshot; the one before is dropped when its last
     ])
       t.equal((await fetch(url + path)).status, 404, path)
     t.equal(await (await fetch(`${url}/ping`)).text(), 'Ok.\n')
-    const answer = await fetch(`${url}/?query=SELECT+1`, {
-      headers: { Origin: 'http://other.example', Authorization: `Basic ${btoa(`gamenet_analyst:${PASSWORD}`)}` }
-    })
-    t.equal(answer.headers.get('access-control-allow-origin'), null)
+    const wanted = encodeURIComponent("{'Access-Control-Allow-Origin':'*'}")
+    for (const [setting, status] of [
+      ['', 200],
+      [`&http_response_headers=${wanted}`, 500]
+    ] as const) {
+      const answer = await fetch(`${url}/?query=SELECT+1${setting}`, {
+        headers: { Origin: 'http://other.example', Authorization: `Basic ${btoa(`gamenet_analyst:${PASSWORD}`)}` }
+      })
+      t.equal(answer.status, status)
+      t.equal(answer.headers.get('access-control-allow-origin'), null)
+    }
     for (const user of ['default', 'gamenet', 'gamenet_analyst']) {
       const refused = await fetch(`${url}/?query=SELECT+1`, { headers: { Authorization: `Basic ${btoa(`${user}:`)}` } })
       t.not(refused.status, 200, user)
     }
+  })
+  await t.test('a question to a process that has ended fails as one that the engine refuses', async (t) => {
+    await analyst.kill()
+    await t.rejects(run('SELECT 1'), { name: 'ClickHouseError', message: /^ClickHouse does not answer: / })
   })
 })
 

@@ -47,6 +47,7 @@ export function addSql(program: Command, terminal: Terminal): void {
     .option('--native [port]', `with --serve: also ClickHouse's native port; default: ${NATIVE_PORT}`)
     .option('--unconfined', 'with --serve: also where the kernel does not confine the process; for yourself only')
     .action(async (given: string | undefined, options: Options) => {
+      if (options.native !== undefined && !options.serve) throw new UsageError('--native is an option of --serve.')
       if (options.serve) await serve(terminal, options)
       else await ask(terminal, options, given === undefined || given === '-' ? await textOf(terminal.input) : given)
     })
@@ -137,17 +138,17 @@ async function serve(terminal: Terminal, { json, port, native, unconfined = fals
   const given = terminal.config().SQL_PASSWORD
   const password = given ?? madePassword()
   const stopped = signalled()
-  let isStopped = false
+  const stop = new AbortController()
+  void stopped.then(() => stop.abort())
   let opened: readonly number[] = []
-  void stopped.then(() => {
-    isStopped = true
-  })
-  // Statements of one client, or a sign-in that the native port refuses, can end the process.
-  while (!isStopped) {
+  let retryMs = RESTART_MS
+  // Statements of one client, or a sign-in that the native port refuses, can end the process, also while it starts.
+  while (!stop.signal.aborted) {
     const own = { password, seconds, ports: opened.length > 0 ? opened : ports, unconfined }
     const reason = await withAnalyst(terminal, own, async (analyst) => {
       const isFirst = opened.length === 0
       opened = analyst.ports
+      retryMs = RESTART_MS
       if (isFirst) announce(terminal, json, opened, given === undefined ? password : undefined)
       const stopping = new AbortController()
       const renewing = renew(terminal, analyst, stopping.signal)
@@ -155,10 +156,17 @@ async function serve(terminal: Terminal, { json, port, native, unconfined = fals
       stopping.abort()
       await renewing
       return ended
+    }).catch((error: unknown) => {
+      if (opened.length > 0) return errorMessage(error)
+      const [, used] = /Address already in use: \S+:(\d+)/.exec(errorMessage(error)) ?? []
+      if (used === undefined) throw error
+      const option = Number(used) === ports[0] ? '--port' : '--native'
+      throw new FailureError(`Another process uses port ${used}; ${option} 0 selects a free one.`)
     })
     if (reason === undefined) return
     terminal.errors.write(`The process of ClickHouse has ended, and is started again: ${reason}\n`)
-    await Promise.race([stopped, pause(RESTART_MS)])
+    await pause(retryMs, stop.signal)
+    retryMs = Math.min(2 * retryMs, RETRY_MS)
   }
 }
 

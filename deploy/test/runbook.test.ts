@@ -74,7 +74,7 @@ const halo = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 5, lob
 const ANN = { rank: 1, name: 'Ann', score: '9' }
 
 /** How many fences of docs/operators have a mark. */
-const MARKED = 9
+const MARKED = 10
 
 /** Metrics of the pages and the rules that a service on embedded engines lacks. */
 const OF_CLUSTERS: readonly string[] = [
